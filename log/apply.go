@@ -6,7 +6,7 @@ import (
 	"hdsd/health"
 )
 
-// Apply applies the next entry, as the store does. It leaves Attendance alone, which follows events.
+// Apply applies the next entry, as the store does.
 func (s *State) Apply(e *Entry) {
 	s.applyOrders(e)
 	for _, name := range e.Clusters {
@@ -28,6 +28,17 @@ func (s *State) Apply(e *Entry) {
 	s.setTakeover(e.Removed, nil, nil)
 	s.setTakeover(e.GivenBack, nil, &member)
 	s.applyRows(e)
+	s.attend(e.Events)
+}
+
+// attend applies the events of checkers that joined or were lost.
+func (s *State) attend(events []Event) {
+	if s.Attendance == nil && len(events) > 0 {
+		s.Attendance = Attendance{}
+	}
+	for i := range events {
+		s.Attendance.Add(&events[i])
+	}
 }
 
 // setTakeover makes clusters members of TakenOver or GivenBack; nil removes them.

@@ -7,6 +7,10 @@
 // planes, the machine yields a change (package publish) beside the entry. The change is no part
 // of the entry, since it depends on the clusters that a process has read.
 //
+// An entry is all that a replica needs to write the history and the audit. Its Events tell what is neither a
+// transition nor an order: checkers that join, fall silent or are doubted. Its Operator tells who gave an order, and
+// its changes of overrides, freezes and trust tell what was before.
+//
 // A nil row in a map of an Entry removes the row.
 //
 // The package is pure: it has no goroutine, lock, clock or file. It imports health only.

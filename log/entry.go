@@ -1,6 +1,10 @@
 package log
 
-import "hdsd/health"
+import (
+	"time"
+
+	"hdsd/health"
+)
 
 // Entry is one step of the log. Followers apply its parts in the order of the fields. It is
 // immutable once returned.
@@ -23,7 +27,16 @@ type Entry struct {
 	Trials      map[string]*Trials       // by the name of their record
 	Penalties   map[health.Hash]*Penalty // by endpoint
 
-	Order OrderID // of the operator's order that led to the entry; zero: none
+	Events []Event // of the history, beside the transitions
+
+	Order    OrderID   // of the operator's order that led to the entry; zero: none
+	Operator *Operator // who gave the order; nil: nobody did, or it is unknown
+}
+
+// Operator is who gave an order, as the replica that took it has verified.
+type Operator struct {
+	Identity, Address string
+	Time              time.Time // of the order
 }
 
 // OrderID identifies an order of an operator among those of all replicas. Entries have it, so the
@@ -35,7 +48,7 @@ type OrderID struct {
 
 // IsEmpty reports whether the entry has no parts.
 func (e *Entry) IsEmpty() bool {
-	return e.Freeze == nil && e.Held == nil && e.Trust == nil && e.Order == OrderID{} &&
+	return e.Freeze == nil && e.Held == nil && e.Trust == nil && e.Order == OrderID{} && e.Operator == nil &&
 		len(e.Overrides)+len(e.Clusters)+len(e.Voted)+len(e.Transitions)+len(e.Unvoted)+len(e.TakenOver)+len(e.GivenBack)+len(e.Removed) == 0 &&
-		len(e.Plan)+len(e.Established)+len(e.Trials)+len(e.Penalties) == 0
+		len(e.Plan)+len(e.Established)+len(e.Trials)+len(e.Penalties)+len(e.Events) == 0
 }

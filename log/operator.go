@@ -58,6 +58,7 @@ type Override struct {
 // OverrideChange is an override that begins or ends.
 type OverrideChange struct {
 	Override Override
+	Replaced *Override // with the same scope, by one of kind Set; nil: there was none
 	Kind     ChangeKind
 	By       string // operator who set or cleared it, or the clock
 }

@@ -44,12 +44,3 @@ type Health struct {
 	Since    time.Time // zero before the first verdict
 	Reason   string
 }
-
-// Attendance is the latest connection or loss of each checker, by its id.
-type Attendance map[string]LastSeen
-
-// LastSeen says when a checker was lost.
-type LastSeen struct {
-	Locality health.Locality
-	Lost     time.Time // zero while connected
-}

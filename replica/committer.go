@@ -74,7 +74,7 @@ func (c *committer) add(now time.Time, entries []*log.Entry) bool {
 // countRecords returns the size of an entry in records, of some tens of bytes each.
 func countRecords(e *log.Entry) int {
 	count := 1 + len(e.Overrides) + len(e.Clusters) + len(e.Voted) + len(e.Transitions) + len(e.Unvoted) + len(e.TakenOver) + len(e.GivenBack) + len(e.Removed)
-	count += len(e.Established) + len(e.Trials) + len(e.Penalties)
+	count += len(e.Established) + len(e.Trials) + len(e.Penalties) + len(e.Events)
 	for _, hashes := range e.Plan {
 		count += 1 + len(hashes)
 	}

@@ -48,6 +48,12 @@ func TestStepsStayTogetherInLimitedBatches(t *testing.T) {
 	}
 }
 
+func TestEventsAreRecords(t *testing.T) {
+	if count := countRecords(&log.Entry{Events: make([]log.Event, 7)}); count != 8 {
+		t.Errorf("an entry with 7 events has %d records", count)
+	}
+}
+
 func TestACommitIsRepeatedUntilItsFateIsKnown(t *testing.T) {
 	c := committer{patience: time.Second, limit: 100, max: maxRecords}
 	c.begin(start, 7, 0)

@@ -57,7 +57,12 @@ func (t *Table) SetOverride(now time.Time, requested log.Override) (set Override
 	o := &Override{Override: requested}
 	replaced = t.overrides.put(o)
 	e := t.edit(now)
-	e.decision.Overrides = []log.OverrideChange{{Override: requested, Kind: log.Set, By: requested.Author}}
+	change := log.OverrideChange{Override: requested, Kind: log.Set, By: requested.Author}
+	if replaced != nil {
+		before := replaced.Override // a copy for the log
+		change.Replaced = &before
+	}
+	e.decision.Overrides = []log.OverrideChange{change}
 	e.nextDecision()
 	includeExcluded(e, &requested.Scope)
 	e.overlay(t.within(&requested.Scope), "")

@@ -32,6 +32,35 @@ func TestAVerdictIsPublishedAndRecorded(t *testing.T) {
 	}
 }
 
+// TestTheLogTellsWhatAnOverrideReplaces covers the override of the same scope, and no other one.
+func TestTheLogTellsWhatAnOverrideReplaces(t *testing.T) {
+	l := newLab(t)
+	l.serve(web("web", addresses...))
+	set := func(scope health.Endpoint, reason string) *log.Override {
+		t.Helper()
+		_, _, effects, err := l.table.SetOverride(l.now, log.Override{Scope: scope, Status: drained, Author: "ann", Reason: reason})
+		if err != nil || len(effects.Decisions) == 0 || len(effects.Decisions[0].Overrides) != 1 {
+			t.Fatalf("%+v, %v", effects, err)
+		}
+		return effects.Decisions[0].Overrides[0].Replaced
+	}
+	if replaced := set(health.Endpoint{Cluster: "web"}, "kernel"); replaced != nil {
+		t.Errorf("the first override replaces %+v", replaced)
+	}
+	if replaced := set(a1, "kernel"); replaced != nil {
+		t.Errorf("an override of one endpoint replaces %+v", replaced)
+	}
+	before := l.now
+	l.now = l.now.Add(time.Minute)
+	want := log.Override{Scope: a1, Status: drained, Author: "ann", Reason: "kernel", Since: before}
+	if replaced := set(a1, "disk"); replaced == nil || *replaced != want {
+		t.Errorf("it replaces %+v, want %+v", replaced, want)
+	}
+	if _, effects, err := l.table.ClearOverrides(l.now, a1, false, "ann"); err != nil || effects.Decisions[0].Overrides[0].Replaced != nil {
+		t.Errorf("an end replaces %+v, %v", effects.Decisions, err)
+	}
+}
+
 func TestAnOverrideReplacesTheVerdict(t *testing.T) {
 	l := newLab(t)
 	l.serve(web("web", addresses...))

@@ -7,12 +7,7 @@ import (
 
 // Attend adds an event to an attendance. Events come in order.
 func Attend(a log.Attendance, e *Event) {
-	switch e.Kind {
-	case storev1.EventKind_CHECKER_JOINED:
-		a[e.Checker] = log.LastSeen{Locality: e.Locality}
-	case storev1.EventKind_CHECKER_LOST:
-		a[e.Checker] = log.LastSeen{Locality: e.Locality, Lost: e.Time}
-	}
+	a.Add(&log.Event{Time: e.Time, Kind: log.EventKind(e.Kind), Checker: e.Checker, Locality: e.Locality})
 }
 
 func (r stateReader) attendance() log.Attendance {

@@ -9,6 +9,17 @@ import (
 	"hdsd/log"
 )
 
+// TestKindsOfEventsHaveTheNumbersOfTheLog covers the kinds that package log knows.
+func TestKindsOfEventsHaveTheNumbersOfTheLog(t *testing.T) {
+	for kind, stored := range map[log.EventKind]EventKind{
+		log.CheckerJoined: storev1.EventKind_CHECKER_JOINED, log.CheckerLost: storev1.EventKind_CHECKER_LOST,
+	} {
+		if EventKind(kind) != stored {
+			t.Errorf("%v is %d in the log", stored, kind)
+		}
+	}
+}
+
 // TestAStartKnowsWhoIsAway, and since when, also if an event between is of another kind.
 func TestAStartKnowsWhoIsAway(t *testing.T) {
 	dir := t.TempDir()

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,6 +41,26 @@ func TestBatchesComeBack(t *testing.T) {
 		if diff := cmp.Diff(entries, got); diff != "" {
 			t.Fatalf("seed %d: %s", seed, diff)
 		}
+	}
+}
+
+// TestABatchOfAnEarlierReleaseComesBack covers a batch of before events, operators and replaced overrides.
+func TestABatchOfAnEarlierReleaseComesBack(t *testing.T) {
+	const earlier = "\x01(\xb5/\xfd\x04\x00\xf1\x01\x00\x04\x03web\x00\x06kernel\x03ann\x00\x03\x17\x01\x00\x01\x01\x01\x00\x03\x02\x03\x81\xee\xde\xb0" +
+		"\r\x00\xa1\xa6\xdf\xb0\r\x00\x00\x03\x10\x10\x00\x00\x00\x00\x00\x00\x00\a\x00\x00\x00\x00\x00\x00\x00\x01\x00\xf6L\xe1\xb8"
+	want := []*log.Entry{{
+		Overrides: []log.OverrideChange{{
+			Override: log.Override{
+				Scope: health.Endpoint{Cluster: "web"}, Status: health.Draining, Reason: "kernel", Author: "ann",
+				Since: sample.Start, Until: sample.Start.Add(time.Hour),
+			},
+			By: "ann",
+		}},
+		Order: log.OrderID{Process: 7, Number: 1},
+	}}
+	got, err := Decode([]byte(earlier))
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Fatal(diff, err)
 	}
 }
 
@@ -145,6 +168,42 @@ func TestDamagedBytes(t *testing.T) {
 			t.Fatalf("%d of %d bytes: %v", size, len(whole), err)
 		}
 	}
+}
+
+// TestDamagedSections covers sections that no release writes.
+func TestDamagedSections(t *testing.T) {
+	override := "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" // of an empty scope, without times
+	set := "\x02" + strings.Repeat(override+"\x00\x00", 2) // two overrides
+	for name, sections := range map[string]map[uint64]string{
+		"an override that replaces, and is not there": {3: set, replacedTag: "\x01\x02" + override},
+		"an override that replaces two":               {3: set, replacedTag: "\x02\x01" + override + "\x01" + override},
+		"overrides in the wrong order":                {3: set, replacedTag: "\x02\x01" + override + "\x00" + override},
+		"a kind beyond all numbers":                   {eventsTag: "\x01\x00\x80\x80\x80\x80\x10" + strings.Repeat("\x00", 10)},
+		"a boolean that is none":                      {eventsTag: "\x01\x00\x01" + strings.Repeat("\x00", 9) + "\x02"},
+	} {
+		if _, err := Decode(batchOf(sections)); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, sections := range map[string]map[uint64]string{
+		"two overrides that replace others": {3: set, replacedTag: "\x02\x00" + override + "\x01" + override},
+		"the kind of a later release":       {eventsTag: "\x01\x00\xff\x01" + strings.Repeat("\x00", 10)},
+	} {
+		if _, err := Decode(batchOf(sections)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// batchOf returns a batch of one entry with sections by their tags, and one empty text.
+func batchOf(sections map[uint64]string) []byte {
+	e := encoder{bytes: []byte{1, 0, 0}} // the text, and the base of the times
+	for _, tag := range slices.Sorted(maps.Keys(sections)) {
+		e.uint(tag)
+		e.unique(sections[tag])
+	}
+	e.uint(endTag)
+	return compressor.EncodeAll(e.bytes, []byte{version})
 }
 
 // FuzzDecode: any content is an error or entries that come back.

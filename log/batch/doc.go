@@ -12,7 +12,7 @@
 // Endpoints of transitions have their whole names, although other parts have their hashes only:
 // each replica writes the same history, also of endpoints that its own sources do not have yet, or
 // not any more. Texts that recur are in the table, so a transition with three observations takes
-// about 50 bytes before compression.
+// about 50 bytes before compression. Events have numbers of kinds that a reader may not know.
 //
 // A time has the wall clock only. A verdict in Voted has its status and time, as the store keeps no more.
 //

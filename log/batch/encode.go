@@ -58,12 +58,19 @@ func encodeWithin(entries []*log.Entry, limit int, memory int64) ([]byte, error)
 	return compressor.EncodeAll(append(head, body...), []byte{version}), nil
 }
 
-// entryTime returns the time of the first transition of an entry in Unix seconds; 0 without one.
+// entryTime returns the time of the first transition or event of an entry in Unix seconds; 0 without one.
 func entryTime(e *log.Entry) int64 {
-	if len(e.Transitions) == 0 || e.Transitions[0].Time.IsZero() {
+	var first time.Time
+	switch {
+	case len(e.Transitions) > 0:
+		first = e.Transitions[0].Time
+	case len(e.Events) > 0:
+		first = e.Events[0].Time
+	}
+	if first.IsZero() {
 		return 0
 	}
-	return e.Transitions[0].Time.Unix()
+	return first.Unix()
 }
 
 // encoder encodes sections.

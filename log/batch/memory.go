@@ -6,7 +6,7 @@ const MaxMemory = 8 * MaxBytes
 
 // These are the bytes of decoded items in memory, with their share of maps, without texts.
 const (
-	entryMemory       = 256
+	entryMemory       = 320
 	textMemory        = 32
 	nameMemory        = 16
 	hashMemory        = 8
@@ -23,6 +23,9 @@ const (
 	shapeMemory       = 16
 	lossMemory        = 128
 	penaltyMemory     = 48
+	replacedMemory    = 192
+	eventMemory       = 208
+	operatorMemory    = 64
 )
 
 // list encodes the number of the items that follow, and counts their memory.

@@ -49,6 +49,10 @@ func TestTheMemoryOfAnEntryIsCounted(t *testing.T) {
 		large.Trials[name] = &log.Trials{Proven: make([]log.Proof, 1), Blamed: make([]uint64, 1), Losses: make([]log.Loss, 1)}
 		large.Clusters = append(large.Clusters, name)
 	}
+	replaced := make([]log.OverrideChange, count)
+	for i := range replaced {
+		replaced[i].Replaced = &log.Override{}
+	}
 	mass := massFailure(count)
 	for i := range mass.Transitions {
 		mass.Transitions[i].Moved = new(health.Locality)
@@ -56,6 +60,8 @@ func TestTheMemoryOfAnEntryIsCounted(t *testing.T) {
 	for name, entry := range map[string]*log.Entry{
 		"a freeze":    {Held: &frozen},
 		"overrides":   {Overrides: make([]log.OverrideChange, count)},
+		"replaced":    {Overrides: replaced},
+		"events":      {Events: make([]log.Event, count)},
 		"transitions": mass,
 		"names":       {Clusters: large.Clusters},
 		"hashes":      {Unvoted: make([]health.Hash, count)},
@@ -64,8 +70,14 @@ func TestTheMemoryOfAnEntryIsCounted(t *testing.T) {
 		"established": {Established: large.Established},
 		"trials":      {Trials: large.Trials},
 		"penalties":   {Penalties: large.Penalties},
+		"entries":     nil,
 	} {
 		entries := []*log.Entry{entry}
+		if entry == nil {
+			for entries = nil; len(entries) < count; {
+				entries = append(entries, &log.Entry{Operator: &log.Operator{}})
+			}
+		}
 		memory, b := memoryOf(entries), encode(t, entries)
 		content, err := decompressor.DecodeAll(b[1:], nil)
 		if err != nil {
@@ -96,6 +108,7 @@ func TestMemoryIsLimitedBeforeItIsTaken(t *testing.T) {
 		"entries":     zeros,
 		"texts":       append(binary.AppendUvarint(nil, size), zeros...),
 		"transitions": append(packed.AppendText([]byte{0, 0, 7}, string(transitions)+string(zeros)), endTag),
+		"events":      append(packed.AppendText([]byte{0, 0, eventsTag}, string(binary.AppendUvarint(nil, size/12))+string(zeros)), endTag),
 	} {
 		b := compressor.EncodeAll(content, []byte{version})
 		var before, after runtime.MemStats

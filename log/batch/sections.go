@@ -35,20 +35,18 @@ var sections = []struct {
 	14:     {encodeTrials, decodeTrials},
 	15:     {encodePenalties, decodePenalties},
 	16:     {encodeOrder, decodeOrder},
+
+	replacedTag: {encodeReplaced, decodeReplaced},
+	eventsTag:   {encodeEvents, decodeEvents},
+	operatorTag: {encodeOperator, decodeOperator},
 }
 
-func encodeOrder(e *encoder, l *log.Entry) {
-	if l.Order != (log.OrderID{}) {
-		e.fixed(l.Order.Process)
-		e.fixed(l.Order.Number)
-	}
-}
-
-func decodeOrder(d *decoder, l *log.Entry) {
-	if l.Order = (log.OrderID{Process: d.Uint64(), Number: d.Uint64()}); l.Order == (log.OrderID{}) {
-		d.Fail()
-	}
-}
+// These are the tags of later parts.
+const (
+	replacedTag = iota + 17
+	eventsTag
+	operatorTag
+)
 
 func encodeFreezeChange(e *encoder, l *log.Entry) {
 	if l.Freeze != nil {
@@ -106,13 +104,7 @@ func encodeOverrides(e *encoder, l *log.Entry) {
 	e.list(len(l.Overrides), overrideMemory)
 	for i := range l.Overrides {
 		c := &l.Overrides[i]
-		o := &c.Override
-		e.endpoint(&o.Scope)
-		e.byte(byte(o.Status))
-		e.text(o.Reason)
-		e.text(o.Author)
-		e.time(o.Since)
-		e.time(o.Until)
+		e.override(&c.Override)
 		e.byte(byte(c.Kind))
 		e.text(c.By)
 	}
@@ -122,11 +114,56 @@ func decodeOverrides(d *decoder, l *log.Entry) {
 	l.Overrides = make([]log.OverrideChange, d.list(12, overrideMemory))
 	for i := range l.Overrides {
 		c := &l.Overrides[i]
-		c.Override = log.Override{Scope: d.endpoint(), Status: d.status(), Reason: d.text(), Author: d.text(), Since: d.time(), Until: d.time()}
+		c.Override = d.override()
 		if c.Kind = log.ChangeKind(d.Byte()); c.Kind > log.Expired {
 			d.Fail()
 		}
 		c.By = d.text()
+	}
+}
+
+func (e *encoder) override(o *log.Override) {
+	e.endpoint(&o.Scope)
+	e.byte(byte(o.Status))
+	e.text(o.Reason)
+	e.text(o.Author)
+	e.time(o.Since)
+	e.time(o.Until)
+}
+
+func (d *decoder) override() log.Override {
+	return log.Override{Scope: d.endpoint(), Status: d.status(), Reason: d.text(), Author: d.text(), Since: d.time(), Until: d.time()}
+}
+
+// encodeReplaced encodes the overrides that others replace, with the places of these among the changes.
+func encodeReplaced(e *encoder, l *log.Entry) {
+	count := 0
+	for i := range l.Overrides {
+		if l.Overrides[i].Replaced != nil {
+			count++
+		}
+	}
+	if count == 0 {
+		return
+	}
+	e.list(count, replacedMemory)
+	for i := range l.Overrides {
+		if replaced := l.Overrides[i].Replaced; replaced != nil {
+			e.uint(uint64(i))
+			e.override(replaced)
+		}
+	}
+}
+
+func decodeReplaced(d *decoder, l *log.Entry) {
+	first := uint64(0)
+	for range d.list(11, replacedMemory) {
+		place, replaced := d.Uvarint(), d.override()
+		if place < first || place >= uint64(len(l.Overrides)) {
+			d.Fail()
+			return
+		}
+		l.Overrides[place].Replaced, first = &replaced, place+1
 	}
 }
 

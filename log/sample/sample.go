@@ -67,7 +67,11 @@ func (d draw) entry() *log.Entry {
 			return log.Penalty{Value: d.Float64() * 4, At: d.now, Suppressed: d.IntN(2) == 0}
 		})
 	})
+	maybe(func() { e.Events = list(d, d.event) })
 	maybe(func() { e.Order = log.OrderID{Process: d.Uint64(), Number: 1 + d.Uint64N(1<<40)} })
+	maybe(func() {
+		e.Operator = &log.Operator{Identity: d.name("identity"), Address: "10.0.0.9:4321", Time: d.now}
+	})
 	return e
 }
 
@@ -138,10 +142,25 @@ func (d draw) freeze() *log.Freeze {
 }
 
 func (d draw) override() log.OverrideChange {
-	return log.OverrideChange{
+	c := log.OverrideChange{
 		Override: log.Override{Scope: d.endpoint(), Status: d.status(), Reason: "maintenance", Author: d.name("operator"), Since: d.now, Until: d.time()},
 		Kind:     log.ChangeKind(d.IntN(int(log.Expired) + 1)), By: d.name("operator"),
 	}
+	if c.Kind == log.Set && d.IntN(2) == 0 {
+		c.Replaced = &log.Override{Scope: c.Override.Scope, Status: d.status(), Reason: "trouble", Author: d.name("operator"), Since: d.time(), Until: d.time()}
+	}
+	return c
+}
+
+func (d draw) event() log.Event {
+	e := log.Event{Time: d.now, Kind: log.EventKind(1 + d.IntN(30)), Text: d.name("text"), Whole: d.IntN(8) == 0}
+	if d.IntN(2) == 0 {
+		e.Checker, e.Locality = d.name("checker"), d.locality()
+		return e
+	}
+	k := d.endpoint()
+	e.Cluster, e.Locality, e.Address, e.Author, e.Identity = k.Cluster, k.Locality, k.Address, d.name("operator"), d.name("identity")
+	return e
 }
 
 // trust returns an operator's trust, or nil.
