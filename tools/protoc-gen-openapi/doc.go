@@ -6,5 +6,5 @@
 //
 // The option base names a YAML file with what the protos do not say: the
 // title, the errors and what else is served over HTTP. The option dir is the
-// folder of the Go package that the document is embedded in.
+// folder of the Go package that the document is embedded in, and of its protos.
 package main

@@ -30,7 +30,7 @@ var (
 func main() {
 	var flags flag.FlagSet
 	base := flags.String("base", "", "YAML file that the document begins with")
-	dir := flags.String("dir", "", "folder to write to")
+	dir := flags.String("dir", "", "folder to write to, and of the protos")
 	protogen.Options{ParamFunc: flags.Set}.Run(func(plugin *protogen.Plugin) error {
 		return generate(plugin, *base, *dir)
 	})
@@ -48,7 +48,7 @@ func generate(plugin *protogen.Plugin, base, dir string) error {
 	d := newDocument(fromYAML(begun.Content[0]).(*object))
 	var name protogen.GoPackageName
 	for _, file := range plugin.Files {
-		if file.Generate && len(file.Services) > 0 {
+		if file.Generate && path.Dir(file.Desc.Path()) == dir && len(file.Services) > 0 {
 			name = file.GoPackageName
 			if err := d.add(file); err != nil {
 				return fmt.Errorf("%s: %w", file.Desc.Path(), err)
