@@ -98,6 +98,7 @@ var mayImport = map[string][]string{
 	"fleet":                 {"assign", "health"},
 	"machine":               {"aggregate", "assign", "catalog", "fleet", "fleet/probation", "rollout", "rollout/canary", "ruling", "catalog/targets", "envoy/specifier", "health", "log", "publish"},
 	"replica":               {"catalog", "envoy/specifier", "health", "log", "log/batch", "machine", "publish"},
+	"replica/link":          {"envoy/specifier", "gen/hdsd/replica/v1", "health", "log", "machine", "replica", "ruling"},
 	"machine/recording":     {"rollout/canary", "aggregate", "catalog", "fleet", "envoy", "envoy/specifier", "gen/hdsd/config/v1", "health", "log", "internal/redact", "machine", "publish", "source"},
 	"fleet/probation":       {"health"},
 	"rollout":               {"catalog", "rollout/canary", "envoy/specifier", "health"},
@@ -114,6 +115,7 @@ var mayImport = map[string][]string{
 	"internal/export":       {"gen/hdsd/v1"},
 	"cmd/hdsd":              {"api", "bootstrap", "check", "config", "coordinator", "coordinator/attention", "gen/hdsd/config/v1", "gen/hdsd/v1", "envoy/specifier", "health", "internal/demo", "internal/duration", "internal/envoytypes", "internal/export", "internal/reason", "internal/suggest", "internal/table", "machine", "machine/recording", "simulate", "simulate/scenario", "source", "store", "validate", "internal/printable"},
 	"gen/hdsd/config/v1":    {},
+	"gen/hdsd/replica/v1":   {},
 	"gen/hdsd/store/v1":     {},
 	"gen/hdsd/v1":           {},
 }
