@@ -6,27 +6,26 @@ import (
 )
 
 // Apply adds an entry of the log: its transitions to the history, and everything else to the
-// state. It does not wait for the disk; Flush does. The entry must not change afterwards.
+// state. It does not wait for the disk; Flush does. The entry must not change afterwards. A database
+// with a fleet diverges.
 func (s *Store) Apply(e *log.Entry) {
-	s.intake.applyOperators(e)
-	if len(e.Clusters) > 0 {
-		s.rememberClusters(e.Clusters)
-	}
-	if len(e.Voted) > 0 {
-		s.intake.saveVoted(e.Voted)
-	}
+	s.diverge()
+	s.applyFirst(s.intake, e)
 	if len(e.Transitions) > 0 {
 		s.Append(e.Transitions)
 	}
-	if len(e.Unvoted) > 0 {
-		forgotten := make(map[health.Hash]*health.Verdict, len(e.Unvoted))
-		for _, hash := range e.Unvoted {
-			forgotten[hash] = nil
-		}
-		s.intake.saveVoted(forgotten)
-	}
-	s.intake.saveTakeovers(e)
 	s.intake.applyRows(e)
+}
+
+// applyFirst adds the parts of an entry that precede its transitions.
+func (s *Store) applyFirst(in *intake, e *log.Entry) {
+	in.applyOperators(e)
+	if len(e.Clusters) > 0 {
+		s.rememberIn(in, e.Clusters)
+	}
+	if len(e.Voted) > 0 {
+		in.saveVoted(e.Voted)
+	}
 }
 
 // applyOperators adds what operators decided.
@@ -52,8 +51,16 @@ func (in *intake) applyOperators(e *log.Entry) {
 	}
 }
 
-// applyRows adds the rows that a restart takes over.
+// applyRows adds the parts of an entry that follow its transitions.
 func (in *intake) applyRows(e *log.Entry) {
+	if len(e.Unvoted) > 0 {
+		forgotten := make(map[health.Hash]*health.Verdict, len(e.Unvoted))
+		for _, hash := range e.Unvoted {
+			forgotten[hash] = nil
+		}
+		in.saveVoted(forgotten)
+	}
+	in.saveTakeovers(e)
 	if len(e.Plan) > 0 {
 		in.savePlan(e.Plan)
 	}

@@ -63,7 +63,19 @@ func (s *Store) KnownVersions(name string) []string {
 
 // rememberClusters makes clusters known, even without transitions. It does not wait for the
 // disk.
-func (s *Store) rememberClusters(names []string) {
+func (s *Store) rememberClusters(names []string) { s.rememberIn(s.intake, names) }
+
+// rememberClustersOf makes the clusters of transitions known.
+func (s *Store) rememberClustersOf(in *intake, batch []health.Transition) {
+	for i := range batch {
+		if i == 0 || batch[i].Endpoint.Cluster != batch[i-1].Endpoint.Cluster {
+			s.rememberIn(in, []string{batch[i].Endpoint.Cluster})
+		}
+	}
+}
+
+// rememberIn makes clusters known, and adds rows of new ones to an intake.
+func (s *Store) rememberIn(in *intake, names []string) {
 	fresh := map[string][]byte{}
 	for _, name := range names {
 		if s.clusters.add(name) {
@@ -71,6 +83,6 @@ func (s *Store) rememberClusters(names []string) {
 		}
 	}
 	if len(fresh) > 0 {
-		s.intake.put(clusters, fresh)
+		in.put(clusters, fresh)
 	}
 }

@@ -15,7 +15,7 @@ var present = []byte{1}
 
 // write puts a group into the file. It is idempotent.
 func (g *group) write(tx *bolt.Tx) error {
-	for _, step := range []func(*bolt.Tx) error{g.writeGap, g.writeHistory, g.writeMoves, g.writeCurrent, g.writePlan, g.writeRows} {
+	for _, step := range []func(*bolt.Tx) error{g.writeGap, g.writeHistory, g.writeMoves, g.writeCurrent, g.writePlan, g.writeRows, g.writeCursor} {
 		if err := step(tx); err != nil {
 			return err
 		}
@@ -99,8 +99,20 @@ func addressKey(address string, parts ...uint64) []byte {
 func hashOf(name string) health.Hash { return health.ClusterHash(name) }
 
 func (g *group) writePlan(tx *bolt.Tx) error {
+	if err := putPlan(tx, g.plan); err != nil {
+		return err
+	}
+	for _, s := range g.portions {
+		if err := putPlan(tx, s.plan); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func putPlan(tx *bolt.Tx, changed map[string][]health.Hash) error {
 	rows := tx.Bucket(plan)
-	for checker, endpoints := range g.plan {
+	for checker, endpoints := range changed {
 		var row []byte
 		if endpoints != nil {
 			row = encodePlan(checker, endpoints)

@@ -7,7 +7,7 @@
 //
 // # Guarantees
 //
-// Apply and the methods that begin with Append put their work into a bounded queue and never
+// Apply, Follow and the methods that begin with Append put their work into a bounded queue and never
 // wait for the disk. One writer commits it in groups: after 10 ms
 // or 4,096 transitions, whichever is first. While more than that waits, groups become
 // larger: up to 65,536 transitions, a quarter of Options.MaxPending, and what is left of Options.MaxBytes,
@@ -72,14 +72,46 @@
 // one over it. Open follows the name: if a file is replaced while Open waits for its lock,
 // Open opens the new one.
 //
+// Replace is Restore of a copy that arrives as a stream from another replica. A copy has the cursor of
+// its origin.
+//
 // Salvage makes a new file of the good values of a damaged one, in the same way. Where
 // transitions are missing, it writes a Gap.
+//
+// # Fleets
+//
+// The database of a replica belongs to a fleet, whose log it follows from a Cursor. A single coordinator
+// has no fleet. SetFleet writes the fleet and a first cursor.
+//
+// Follow takes entries of the log with the cursor behind them. The transaction of an entry is that of its
+// cursor: after a crash, the database has exactly the entries up to its cursor. The writer does
+// not divide the entries of one call, nor the parts of an entry. While the disk does not take a group, groups
+// become smaller, down to the entries of one call.
+//
+// When the queue is full, the writer drops the oldest transitions from the history, as it does those of
+// Apply. All else of their entries is still written, and the Gap and the health that they led to are in the
+// transaction of their cursor. So the cursor never passes an entry without its changes to the state, nor a
+// missing transition without a Gap. The oldest events of Follow go when more than 4,096 wait. An
+// event says so.
+//
+// From three replicas to a single coordinator and back, the database stays. Apply and Append on a database with a
+// fleet mark it as Diverged, in the transaction of what they add or before: it then has what the log of the fleet
+// has not. The cursor stays. A replica cannot follow the log from there. It has to take the
+// database of another replica by Replace, or, if its own is the one to go on with, to found
+// another fleet and call SetFleet. Events, the audit and what a retention deletes are of each replica, and
+// let nothing diverge. Salvage marks the database if it has lost anything. With the cursor itself lost, Fleet is
+// empty and Diverged is true.
+//
+// A release without fleets opens such a file, and keeps the cursor. If it has appended transitions, the database
+// has diverged: the newest one is newer than the row of the cursor says. Changes of operators alone
+// do not show.
 //
 // # Parts
 //
 //	database     the open file: transactions that wait for the disk and survive bad pages
 //	intake       what waits for the writer
 //	queue        its transitions, and how many of them a group takes
+//	portion      the entries of a fleet that a group has whole or not at all, and their cursor
 //	journal      the queue of the audit, and that of events
 //	writer       the goroutine that commits groups
 //	timekeeper   steady time, and the recorded time of transitions
@@ -94,7 +126,8 @@
 //
 //	header        "hdsd": format, schema version; "clock": where recorded time ran ahead;
 //	              "time": steady time, and which transitions a wrong clock dated;
-//	              "early": how far it was deleted because of MaxBytes
+//	              "early": how far it was deleted because of MaxBytes;
+//	              "fleet": the cursor in the log of a fleet, and the newest transition or gap beside it
 //	transitions   recorded time: transition
 //	by-cluster    cluster hash, recorded time
 //	by-endpoint   cluster hash, endpoint hash, recorded time: from, to, and how long the

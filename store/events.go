@@ -77,13 +77,17 @@ func (s *Store) AppendEvents(events []Event) {
 	if len(events) == 0 {
 		return
 	}
+	s.diary.add(journalEntries(events)...)
+	s.intake.work(func() { s.intake.submitted.rows++ })
+}
+
+func journalEntries(events []Event) []journalEntry {
 	entries := make([]journalEntry, len(events))
 	for i := range events {
 		e := events[i]
 		entries[i] = &e
 	}
-	s.diary.add(entries...)
-	s.intake.work(func() { s.intake.submitted.rows++ })
+	return entries
 }
 
 // Events returns events on disk, and the place after which the next page begins, 0 at the end. A

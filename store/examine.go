@@ -20,6 +20,7 @@ type CopyInfo struct {
 	Clusters    int
 	First, Last time.Time // recorded times of its transitions; zero without any
 	Frozen      bool      // publishing was frozen
+	Cursor      Cursor    // in the log of a fleet
 	Rows        error     // ErrDamaged if single rows are, which hdsd would skip
 }
 
@@ -93,6 +94,7 @@ func (i *CopyInfo) read(tx *bolt.Tx, path string, o *Options) error {
 	}
 	i.Transitions, i.Clusters = rows.Stats().KeyN, tx.Bucket(clusters).Stats().KeyN
 	i.Frozen = tx.Bucket(freeze) != nil
+	i.Cursor, _ = readCursor(tx)
 	if err := checkRows(tx); err != nil {
 		i.Rows = fmt.Errorf("%w: %s: %w", ErrDamaged, path, err)
 	}

@@ -25,6 +25,7 @@ type intake struct {
 	missing   Gap                               // transitions dropped since the last group
 	plan      map[string][]health.Hash
 	rows      changes
+	fleet     fleetQueue // newer than plan and rows
 	forgets   func(health.Hash) bool
 	prunes    uint64 // passes requested
 	urgent    int    // callers of flush
@@ -53,7 +54,9 @@ type group struct {
 	gap         *gap // missing, once recorded; nil for none
 	plan        map[string][]health.Hash
 	rows        changes
-	unaudited   Gap // gap of the audit; none without Transitions
+	portions    []*portion
+	behind      Cursor // before the portions
+	unaudited   Gap    // gap of the audit; none without Transitions
 	upTo        mark
 }
 
@@ -129,17 +132,22 @@ func (in *intake) drop(count int) {
 		}
 	}
 	in.stat.Dropped += uint64(count)
+	in.fleet.joinDropped(in.submitted.transitions - uint64(in.pending.count))
 }
 
 // savePlan stores which endpoints these checkers probe; nil deletes a checker. Other checkers stay as
 // they are. Of several plans for one, the latest counts. The slices must not change afterwards.
 func (in *intake) savePlan(changed map[string][]health.Hash) {
 	in.work(func() {
+		in.submitted.rows++
+		if last := in.fleet.last(); last != nil {
+			last.addRows(maps.Clone(changed), nil)
+			return
+		}
 		if in.plan == nil {
 			in.plan = map[string][]health.Hash{}
 		}
 		maps.Copy(in.plan, changed)
-		in.submitted.rows++
 	})
 }
 
@@ -188,25 +196,34 @@ func (in *intake) nextParts(limit int) (g *group, parts [][]health.Transition) {
 	if in.saved.reached(in.submitted) {
 		return nil, nil
 	}
-	size := min(in.pending.count, in.pending.largest, limit)
+	portions, size := in.fleet.next(in.submitted.transitions-uint64(in.pending.count), min(in.pending.count, in.pending.largest, limit))
 	parts = in.pending.shift(size)
-	g = &group{overflow: in.overflow, missing: in.missing, plan: in.plan, rows: in.nextRows(in.pending.count == 0), upTo: in.submitted}
+	g = &group{
+		overflow: in.overflow, missing: in.missing, plan: in.plan, rows: in.nextRows(in.pending.count == 0),
+		portions: portions, behind: in.fleet.cursor, upTo: in.submitted,
+	}
 	in.overflow, in.missing, in.plan = nil, Gap{}, nil
 	g.upTo.transitions -= uint64(in.pending.count)
+	if len(in.fleet.portions) > 0 {
+		g.upTo.rows = in.fleet.portions[0].before
+	}
 	in.stat.Pending = size
 	return g, parts
 }
 
 // shrink makes the next groups smaller than one that failed, and returns its excess to the
-// queue. Its order and acknowledgements stay right.
+// queue, portions as a whole. Its order and acknowledgements stay right.
 func (in *intake) shrink(g *group) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.pending.shrink(len(g.transitions))
-	size := min(in.pending.largest, len(g.transitions))
+	kept, size := divide(g.portions, g.upTo.transitions-uint64(len(g.transitions)), min(in.pending.largest, len(g.transitions)))
 	rest := g.transitions[size:]
 	if len(rest) == 0 {
 		return
+	}
+	if kept < len(g.portions) {
+		g.putBack(in, kept)
 	}
 	if in.overflow == nil {
 		in.pending.putBack(slices.Clone(rest))
@@ -225,12 +242,23 @@ func (in *intake) shrink(g *group) {
 	in.putBackRows(g.rows)
 }
 
+// putBack returns all portions of a group but the first ones to the intake, whose lock the caller holds.
+func (g *group) putBack(in *intake, kept int) {
+	rest := g.portions[kept:]
+	g.portions, g.upTo.rows = g.portions[:kept:kept], rest[0].before
+	if len(in.fleet.portions) == 0 { // rows that came since are newer than the portions
+		rest[len(rest)-1].addRows(in.plan, in.rows)
+		in.plan, in.rows = nil, nil
+	}
+	in.fleet.putBack(rest)
+}
+
 // committed records that a group is on disk, and reports whether earlier attempts failed.
 func (in *intake) committed(g *group, elapsed time.Duration) (ended bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	ended = in.stat.LastError != nil
-	in.saved = g.upTo
+	in.saved, in.fleet.cursor = g.upTo, g.cursor()
 	in.pending.fit(len(g.transitions), elapsed)
 	in.stat.Pending = 0
 	in.stat.Committed += uint64(len(g.transitions))

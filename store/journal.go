@@ -88,6 +88,21 @@ func (j *journal) moveTo(g *group, steady uint64) (missing Gap) {
 	return missing
 }
 
+// placeIn gives the events of a portion their places.
+func (j *journal) placeIn(s *portion, steady uint64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	rows := map[string][]byte{}
+	if s.lost.Transitions > 0 {
+		j.put(rows, j.lost(s.lost), steady)
+	}
+	for _, e := range s.events {
+		j.put(rows, e, steady)
+	}
+	s.events, s.lost = nil, Gap{}
+	s.addPlaced(rows)
+}
+
 // put adds a row. The caller holds the lock.
 func (j *journal) put(rows map[string][]byte, e journalEntry, steady uint64) {
 	kind := e.kind()

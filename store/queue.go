@@ -18,7 +18,7 @@ type queue struct {
 
 func newQueue(limit int) queue {
 	q := queue{limit: limit}
-	q.largest = min(groupSize, q.maxGroup())
+	q.largest = q.smallest()
 	return q
 }
 
@@ -27,6 +27,9 @@ const largestGroup = 65_536
 
 // maxGroup returns the bound of a group: a quarter of the queue's.
 func (q *queue) maxGroup() int { return min(max(q.limit/4, 1), largestGroup) }
+
+// smallest returns the bound of a group while the disk takes all groups.
+func (q *queue) smallest() int { return min(groupSize, q.maxGroup()) }
 
 // pieces cuts a large batch into separate parts, which are cheap to cut again.
 func pieces(batch []health.Transition) (parts [][]health.Transition) {
@@ -67,7 +70,7 @@ func (q *queue) shift(count int) (parts [][]health.Transition) {
 // of a larger group share a page, which is written once. But a group must not last so long that
 // callers wait, or take it for a failing disk.
 func (q *queue) fit(written int, elapsed time.Duration) {
-	smallest := min(groupSize, q.maxGroup())
+	smallest := q.smallest()
 	switch {
 	case elapsed > longGroup && q.largest > smallest:
 		q.largest = max(q.largest/2, smallest)

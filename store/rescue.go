@@ -33,6 +33,7 @@ type rescuer struct {
 	last   uint64         // recorded time of the last good transition
 	hole   bool           // transitions are lost behind last
 	frozen bool           // there is a freeze, but it is damaged
+	adrift bool           // there may be a cursor, but it is lost
 	kept   int            // number of copied rows
 }
 
@@ -154,6 +155,7 @@ func (r *rescuer) lose(bucket []byte, reason error) {
 func (r *rescuer) missing(bucket []byte) {
 	r.hole = r.hole || bytes.Equal(bucket, transitions)
 	r.frozen = r.frozen || bytes.Equal(bucket, freeze)
+	r.adrift = r.adrift || bytes.Equal(bucket, header)
 }
 
 // endHole records lost transitions up to a recorded time.
@@ -221,7 +223,18 @@ func (r *rescuer) finish(tx *bolt.Tx) error {
 			return err
 		}
 	}
-	return errors.Join(r.putHoles(tx), r.putMissingHealth(tx))
+	return errors.Join(r.putHoles(tx), r.putMissingHealth(tx), r.putDiverged(tx))
+}
+
+// putDiverged marks a history with a fleet as diverged if anything is lost.
+func (r *rescuer) putDiverged(tx *bolt.Tx) error {
+	hasCursor := tx.Bucket(header).Get(fleetKey) != nil
+	if !hasCursor && !r.adrift || len(r.lost)+len(r.losses) == 0 {
+		return nil
+	}
+	c, _ := readCursor(tx)
+	c.Diverged = true
+	return putCursor(tx, c)
 }
 
 // putHoles writes the gaps of lost transitions.

@@ -23,7 +23,11 @@ type RestoreOptions struct {
 	// AcceptDamaged accepts a copy in which single rows are damaged.
 	AcceptDamaged bool
 
-	// Progress, if set, gets the number of bytes read. Restore checks the copy then.
+	// Accept, if set, may refuse a copy that is good. An error of it leaves everything as it was.
+	Accept func(*CopyInfo) error
+
+	// Progress, if set, gets the number of bytes read, and the size of the copy, 0 if unknown. Restore
+	// checks the copy then.
 	Progress func(done, size int64)
 
 	now func() time.Time
@@ -32,19 +36,44 @@ type RestoreOptions struct {
 // Restore puts a copy in place of the history in a folder, or in an empty folder, while no hdsd
 // has it open. It keeps the replaced history beside the new one. At every moment the folder has
 // one of them, complete. After an error it has the old one.
-func Restore(ctx context.Context, folder, origin string, r RestoreOptions) (done RestoreResult, err error) {
+func Restore(ctx context.Context, folder, origin string, r RestoreOptions) (RestoreResult, error) {
+	file, err := os.Open(origin)
+	if err != nil {
+		return RestoreResult{}, fmt.Errorf("copy: %w", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return RestoreResult{}, fmt.Errorf("copy: %w", err)
+	}
+	return r.restore(ctx, folder, &source{Reader: file, name: origin, info: info, size: info.Size()})
+}
+
+// Replace is Restore of a copy that arrives as a stream, as another replica's Copy does. The stream
+// ends with the copy. Each replaced history stays until somebody deletes it.
+func Replace(ctx context.Context, folder string, from io.Reader, r RestoreOptions) (RestoreResult, error) {
+	return r.restore(ctx, folder, &source{Reader: from, name: "the received copy"})
+}
+
+// source is a copy to put in place.
+type source struct {
+	io.Reader
+	name string
+	info os.FileInfo // nil: it is a stream
+	size int64       // 0 if unknown
+}
+
+func (r RestoreOptions) restore(ctx context.Context, folder string, from *source) (done RestoreResult, err error) {
 	if r.now == nil {
 		r.now = time.Now
 	}
 	if r.Progress == nil {
 		r.Progress = func(int64, int64) {}
 	}
-	o := Options{LockTimeout: time.Second}.withDefaults()
-	source, err := os.Open(origin)
-	if err != nil {
-		return done, fmt.Errorf("copy: %w", err)
+	if r.Accept == nil {
+		r.Accept = func(*CopyInfo) error { return nil }
 	}
-	defer source.Close()
+	o := Options{LockTimeout: time.Second}.withDefaults()
 	if err := makeFolder(folder); err != nil {
 		return done, fmt.Errorf("data folder: %w: create it or choose another data_dir", err)
 	}
@@ -56,11 +85,11 @@ func Restore(ctx context.Context, folder, origin string, r RestoreOptions) (done
 	if before != nil {
 		defer before.Close()
 	}
-	staged, err := stage(ctx, done.Path, source, before, &o, r.Progress)
+	staged, err := stage(ctx, done.Path, from, before, &o, r.Progress)
 	if err != nil {
 		return done, err
 	}
-	info, db, err := examine(origin, staged, &o)
+	info, db, err := examine(from.name, staged, &o)
 	done.CopyInfo = info
 	switch {
 	case err != nil:
@@ -69,7 +98,9 @@ func Restore(ctx context.Context, folder, origin string, r RestoreOptions) (done
 	case info.Rows != nil && !r.AcceptDamaged:
 		err = info.Rows
 	default:
-		done.Kept, err = replace(done.Path, before != nil, r.now())
+		if err = r.Accept(&info); err == nil {
+			done.Kept, err = replace(done.Path, before != nil, r.now())
+		}
 	}
 	if err != nil {
 		err = errors.Join(err, os.Remove(unfinished(done.Path)))
@@ -79,16 +110,12 @@ func Restore(ctx context.Context, folder, origin string, r RestoreOptions) (done
 
 // stage copies the source to the name of unfinished histories, and syncs it. Its lock keeps a
 // starting hdsd away.
-func stage(ctx context.Context, path string, source, before *os.File, o *Options, progress func(done, size int64)) (staged *os.File, err error) {
-	info, err := source.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("copy: %w", err)
+func stage(ctx context.Context, path string, from *source, before *os.File, o *Options, progress func(done, size int64)) (staged *os.File, err error) {
+	if from.info != nil && !from.info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no file that 'hdsd backup' has written", from.name)
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no file that 'hdsd backup' has written", source.Name())
-	}
-	if before != nil && sameFile(before, info) {
-		return nil, fmt.Errorf("%s is the history itself: name a copy of it", source.Name())
+	if from.info != nil && before != nil && sameFile(before, from.info) {
+		return nil, fmt.Errorf("%s is the history itself: name a copy of it", from.name)
 	}
 	staged, err = lockPlace(ctx, unfinished(path), os.O_RDWR|os.O_CREATE, o.LockTimeout)
 	if err != nil {
@@ -99,7 +126,7 @@ func stage(ctx context.Context, path string, source, before *os.File, o *Options
 		err = fmt.Errorf("%w: %s came or went just now: stop hdsd", ErrLocked, path)
 	}
 	if err == nil {
-		err = copyIn(ctx, staged, source, info.Size(), progress)
+		err = copyIn(ctx, staged, from, progress)
 	}
 	if err == nil {
 		err = giveTo(staged, filepath.Dir(path))
@@ -110,12 +137,12 @@ func stage(ctx context.Context, path string, source, before *os.File, o *Options
 	return staged, nil
 }
 
-func copyIn(ctx context.Context, staged, source *os.File, size int64, progress func(done, size int64)) error {
+func copyIn(ctx context.Context, staged *os.File, from *source, progress func(done, size int64)) error {
 	if err := staged.Truncate(0); err != nil {
 		return err
 	}
-	counter := &countingWriter{writer: &contextWriter{ctx, io.NewOffsetWriter(staged, 0)}, written: func(done int64) { progress(done, size) }}
-	if _, err := io.Copy(counter, source); err != nil {
+	counter := &countingWriter{writer: &contextWriter{ctx, io.NewOffsetWriter(staged, 0)}, written: func(done int64) { progress(done, from.size) }}
+	if _, err := io.Copy(counter, from.Reader); err != nil {
 		return err
 	}
 	return staged.Sync()

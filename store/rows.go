@@ -57,16 +57,25 @@ func (in *intake) put(bucket []byte, changed map[string][]byte) {
 		return
 	}
 	in.work(func() {
-		if in.rows == nil {
-			in.rows = changes{}
-		}
-		if name := string(bucket); changed == nil || in.rows[name] == nil {
-			in.rows[name] = changed
-		} else {
-			maps.Copy(in.rows[name], changed)
-		}
 		in.submitted.rows++
+		if last := in.fleet.last(); last != nil {
+			last.rows.put(string(bucket), changed)
+			return
+		}
+		in.rows.put(string(bucket), changed)
 	})
+}
+
+// put adds rows of a bucket. They replace rows with the same keys.
+func (c *changes) put(bucket string, changed map[string][]byte) {
+	if *c == nil {
+		*c = changes{}
+	}
+	if rows := (*c)[bucket]; changed == nil || rows == nil {
+		(*c)[bucket] = changed
+	} else {
+		maps.Copy(rows, changed)
+	}
 }
 
 // nextRows returns the rows of a group. Deletions from voted wait for the last group with
@@ -101,7 +110,25 @@ func (in *intake) putBackRows(rows changes) {
 }
 
 func (g *group) writeRows(tx *bolt.Tx) error {
-	for bucket, changed := range g.rows {
+	if err := g.rows.write(tx); err != nil {
+		return err
+	}
+	for _, s := range g.portions {
+		if err := s.rows.write(tx); err != nil {
+			return err
+		}
+		if len(s.placed) == 0 {
+			continue
+		}
+		if err := putRows(tx, events, s.placed); err != nil {
+			return fmt.Errorf("%s: %w", events, err)
+		}
+	}
+	return nil
+}
+
+func (c changes) write(tx *bolt.Tx) error {
+	for bucket, changed := range c {
 		if err := putRows(tx, []byte(bucket), changed); err != nil {
 			return fmt.Errorf("%s: %w", bucket, err)
 		}

@@ -75,6 +75,9 @@ func (s *Store) load(tx *bolt.Tx, written time.Time) error {
 	s.quota.load(tx)
 	s.trail.load(tx)
 	s.diary.load(tx)
+	cursor, ok := readCursor(tx)
+	s.damage.unless(ok, header, fleetKey)
+	s.intake.fleet.load(cursor)
 	for _, name := range (stateReader{tx: tx, damage: s.damage, time: s.time}).clusters() {
 		s.clusters.add(name)
 	}
@@ -116,13 +119,10 @@ func (s *Store) Stats() Stats {
 }
 
 // Append adds transitions to the history, in this order. It does not wait for the
-// disk. The slice and what it refers to must not change afterwards.
+// disk. The slice and what it refers to must not change afterwards. A database with a fleet diverges.
 func (s *Store) Append(batch []health.Transition) {
-	for i := range batch {
-		if i == 0 || batch[i].Endpoint.Cluster != batch[i-1].Endpoint.Cluster {
-			s.rememberClusters([]string{batch[i].Endpoint.Cluster})
-		}
-	}
+	s.diverge()
+	s.rememberClustersOf(s.intake, batch)
 	s.intake.append(batch, s.now)
 }
 

@@ -153,6 +153,9 @@ func (w *writer) save(g *group) bool {
 	undo := w.time.record(g)
 	g.unaudited = w.trail.moveTo(g, w.time.steady())
 	w.diary.moveTo(g, w.time.steady())
+	for _, s := range g.portions {
+		w.diary.placeIn(s, w.time.steady())
+	}
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		last, began := w.isClosing(), time.Now()
 		err := w.db.update(func(tx *bolt.Tx) error {
