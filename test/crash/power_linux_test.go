@@ -98,6 +98,20 @@ func TestPowerLoss(t *testing.T) {
 	lose(t, folder, record(t, folder, 60, nil), inspect)
 }
 
+// TestPowerLossOfAFollower: the database of a replica has exactly the entries up to its cursor. The disk
+// fails at times, too.
+func TestPowerLossOfAFollower(t *testing.T) {
+	t.Parallel()
+	folder, random := t.TempDir(), rand.New(rand.NewPCG(5, 0))
+	ops := recordOf(t, followerVariable+"="+filepath.Join(folder, "deep", "data"), folder, 60, func(op disk.Op) (time.Duration, error) {
+		if op.Kind == disk.Sync && random.IntN(10) == 0 {
+			return 0, unix.EIO
+		}
+		return 0, nil
+	})
+	lose(t, folder, ops, inspectFollower)
+}
+
 // TestPowerLossAfterFailedSyncs: the kernel forgets what it could not write, and says so
 // only once.
 func TestPowerLossAfterFailedSyncs(t *testing.T) {

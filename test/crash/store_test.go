@@ -39,6 +39,7 @@ func TestMain(m *testing.M) {
 	first, _ := strconv.Atoi(os.Getenv(firstVariable))
 	for variable, run := range map[string]func(dir string, first int) error{
 		freezerVariable: freezer, overriderVariable: overrider, registersVariable: registers, diaristVariable: diarist, annotatorVariable: annotator,
+		followerVariable: follower,
 	} {
 		if dir := os.Getenv(variable); dir != "" {
 			fmt.Fprintln(os.Stderr, run(dir, first))
