@@ -105,6 +105,8 @@ type (
 		Change  log.TrustChange
 		Changed bool
 	}
+	// Annotate adds an event to the history.
+	Annotate struct{ Event log.Event }
 )
 
 func (Begun) handle(m *Machine, now time.Time) {
@@ -184,4 +186,8 @@ func (e *ClearTrust) handle(m *Machine, _ time.Time) {
 	if e.Change, e.Changed = m.Trust.clear(e.Checker, e.Author); e.Changed {
 		m.applyTrust(e.Change)
 	}
+}
+
+func (e *Annotate) handle(m *Machine, _ time.Time) {
+	m.yield(Logged{&log.Entry{Events: []log.Event{e.Event}}})
 }

@@ -243,6 +243,13 @@ func (o *output) entry(e *log.Entry) {
 			o.bool(p.Suppressed)
 		}
 	})
+	for i := range e.Events { // nothing if there are none: earlier recordings have no events
+		v := &e.Events[i]
+		o.nanos(v.Time.UnixNano())
+		o.uint(uint64(v.Kind))
+		o.endpoint(&health.Endpoint{Cluster: v.Cluster, Locality: v.Locality, Address: v.Address})
+		o.text(v.Checker)
+	}
 }
 
 func (o *output) health(list []publish.Health) {

@@ -34,6 +34,7 @@ const (
 	unfreeze
 	setTrust
 	clearTrust
+	annotate
 )
 
 // event encodes an event. It leaves out the clusters of a Delivered, which the Writer encodes.
@@ -82,6 +83,8 @@ func (e *Encoder) event(event machine.Event) {
 	case *machine.ClearTrust:
 		e.name(v.Checker)
 		o.text(v.Author)
+	case *machine.Annotate:
+		o.historyEvent(&v.Event)
 	}
 }
 
@@ -120,6 +123,8 @@ func kindOf(event machine.Event) kind {
 		return setTrust
 	case *machine.ClearTrust:
 		return clearTrust
+	case *machine.Annotate:
+		return annotate
 	}
 	panic(fmt.Sprintf("recording has no form for %T", event))
 }
@@ -160,6 +165,8 @@ func (r *Reader) event(k kind) machine.Event {
 		return &machine.SetTrust{Checker: r.name(), Trust: in.trust()}
 	case clearTrust:
 		return &machine.ClearTrust{Checker: r.name(), Author: in.text()}
+	case annotate:
+		return &machine.Annotate{Event: in.historyEvent()}
 	}
 	in.fail(errFormat)
 	return nil
@@ -347,4 +354,23 @@ func (o *output) trust(t *log.Trust) {
 
 func (in *input) trust() log.Trust {
 	return log.Trust{Level: log.TrustLevel(in.byte()), Reason: in.text(), Author: in.text(), Since: in.time()}
+}
+
+func (o *output) historyEvent(e *log.Event) {
+	o.time(e.Time)
+	o.int(int64(e.Kind))
+	o.endpoint(&health.Endpoint{Cluster: e.Cluster, Locality: e.Locality, Address: e.Address})
+	o.text(e.Checker)
+	o.text(e.Author)
+	o.text(e.Identity)
+	o.text(e.Text)
+	o.bool(e.Whole)
+}
+
+func (in *input) historyEvent() log.Event {
+	e := log.Event{Time: in.time(), Kind: log.EventKind(in.int())}
+	k := in.endpoint()
+	e.Cluster, e.Locality, e.Address = k.Cluster, k.Locality, k.Address
+	e.Checker, e.Author, e.Identity, e.Text, e.Whole = in.text(), in.text(), in.text(), in.text(), in.bool()
+	return e
 }

@@ -120,6 +120,7 @@ func (r *run) runFleet(clusters ...*source.Cluster) {
 	r.step(&machine.Unfreeze{Author: "ann"})
 	r.step(&machine.ClearTrust{Checker: "a", Author: "ann"})
 	r.step(&machine.ClearOverrides{All: true, Author: "ann"})
+	r.step(annotation(r.now))
 	r.step(machine.Silenced{Checker: "b", Silent: true})
 	r.step(machine.StreamEnded{Checker: "c"})
 	r.step(machine.Disconnected{Checker: "c"})
@@ -128,6 +129,40 @@ func (r *run) runFleet(clusters ...*source.Cluster) {
 	r.e.Flush()
 	if err := r.w.End(Stopped); err != nil {
 		r.t.Fatal(err)
+	}
+}
+
+// annotation returns an order with all fields of an event.
+func annotation(now time.Time) *machine.Annotate {
+	return &machine.Annotate{Event: log.Event{
+		Time: now, Kind: 1, Cluster: "web", Address: "10.0.0.1:80", Checker: "a", Locality: health.Locality{Region: "eu", Zone: "a"},
+		Author: "ann", Identity: "spiffe://corp/ann", Text: "why", Whole: true,
+	}}
+}
+
+// TestAnAnnotationComesBack covers all fields of its event, which digests do not have.
+func TestAnAnnotationComesBack(t *testing.T) {
+	r := newRun(t, time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), &log.State{}, config())
+	r.runFleet(sample.Web("web", "10.0.0.1:80"))
+	reader, err := NewReader(bytes.NewReader(r.file.Bytes()), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []log.Event
+	if _, err := Replay(reader, func(e *Entry, effect machine.Effect) error {
+		if order, ok := e.Event.(*machine.Annotate); ok {
+			found = append(found, order.Event, effect.(machine.Logged).Events[0])
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != 2 || !found[0].Time.Equal(found[1].Time) {
+		t.Fatalf("there are %+v", found)
+	}
+	want := annotation(found[0].Time).Event
+	if found[0] != want || found[1] != want || want.Time.Before(reader.Start) {
+		t.Errorf("%+v, want %+v", found, want)
 	}
 }
 
