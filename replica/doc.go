@@ -36,6 +36,9 @@
 //   - Of two replicas with a session of one checker, that with the earlier one has it, as long as this reports.
 //   - An order is carried out once or not at all. Its entries have its id, so the replica that took it sees them in
 //     the log. It is refused when a new term begins and the entries before do not have it.
+//   - All replicas store the same history and the same audit, from the entries alone. An entry has the operator of
+//     its order, as the replica that took the order has verified. The events of the history that the leader's Machine
+//     leads to are in the log, too: the owner makes them of the effects, and the leader adds them (Noted).
 //
 // # Bounds
 //

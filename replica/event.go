@@ -24,12 +24,18 @@ type (
 	// Tick lets the replica do its due work. Its field is that of machine.Tick.
 	Tick struct{ ReceivedUntil time.Time }
 
-	// Ordered carries an order of an operator: SetOverride, ClearOverrides, Freeze, Unfreeze, SetTrust or
-	// ClearTrust. The id is new. OrderDone follows.
+	// Ordered carries an order of an operator: SetOverride, ClearOverrides, Freeze, Unfreeze, SetTrust,
+	// ClearTrust or Annotate. The id is new. OrderDone follows.
 	Ordered struct {
-		ID    log.OrderID
-		Order machine.Event
+		ID       log.OrderID
+		Order    machine.Event
+		Operator *log.Operator // as verified; nil: unknown
 	}
+
+	// Noted carries events for the history, which the effects in Decided have led to. They come to be in the log in an
+	// entry of their own, behind those of the steps before. A replica that does not lead any more drops them: the
+	// decisions are gone, too. So Noted is the next event after the step with these effects.
+	Noted struct{ Events []log.Event }
 )
 
 // These events come from the log. Package log/etcd has calls for them.

@@ -47,6 +47,7 @@ type lab struct {
 	clusters  []*catalog.Cluster
 	truth     map[string][]segment // by address
 	orders    map[log.OrderID]*simOrder
+	noted     map[string]bool   // texts of events that leaders note, or operators
 	digests   map[uint64]string // of the state, by cursor
 	promoted  int
 	deposed   int
@@ -72,15 +73,18 @@ type segment struct {
 
 // simOrder is an order of an operator.
 type simOrder struct {
-	process *process
-	done    bool
-	err     error
+	process  *process
+	operator log.Operator
+	event    *log.Event // of an Annotate; nil: it is another order
+	done     bool
+	err      error
 }
 
 func newLab(t testing.TB, seed uint64) *lab {
 	l := &lab{
 		TB: t, Rand: rand.New(rand.NewPCG(seed, 7)), now: start, processes: map[string]*process{}, links: map[[2]string]*simLink{},
 		checkers: map[string]*simChecker{}, truth: map[string][]segment{}, orders: map[log.OrderID]*simOrder{}, digests: map[uint64]string{}, payload: 1 << 20,
+		noted: map[string]bool{},
 	}
 	l.log.lab = l
 	return l
@@ -121,6 +125,7 @@ type simLog struct {
 	chain   map[health.Endpoint]health.Status
 	joiner  batch.Joiner
 	orders  map[log.OrderID]int
+	history []string // what the entries tell
 }
 
 // commit appends an entry if the process leads.
@@ -142,7 +147,8 @@ func (g *simLog) commit(p *process, c Commit) Event {
 	return Committed{c.Epoch, c.Sequence}
 }
 
-// check covers that transitions are in the log once: the transitions of each endpoint are a chain.
+// check covers that transitions are in the log once: the transitions of each endpoint are a chain. Events are in it
+// once, too, and entries have the operator of their order.
 func (g *simLog) check(c Commit) {
 	entries, err := g.joiner.Add(c.Payload)
 	if err != nil {
@@ -153,6 +159,15 @@ func (g *simLog) check(c Commit) {
 	}
 	counted := map[log.OrderID]bool{}
 	for _, e := range entries {
+		g.history = append(g.history, historyOf(e)...)
+		for i := range e.Events {
+			if text := e.Events[i].Text; !g.noted[text] {
+				g.Errorf("entry %d has an event that nobody has noted, or again: %s", c.Sequence, text)
+			} else {
+				delete(g.noted, text)
+			}
+		}
+		g.checkOperator(e)
 		for i := range e.Transitions {
 			t := &e.Transitions[i]
 			if t.From != g.chain[t.Endpoint] || t.From == t.To {
@@ -233,9 +248,11 @@ type process struct {
 	planes  map[health.Endpoint][]segment
 	tickAt  time.Time
 	orders  uint64
-	moves   int // specifiers for checkers
-	joined  int // sessions of checkers that the machine got
-	losses  int // checkers that it lost
+	moves   int         // specifiers for checkers
+	notes   []log.Event // of the current step
+	told    int         // lines of the history of the log that this replica has
+	joined  int         // sessions of checkers that the machine got
+	losses  int         // checkers that it lost
 
 	clusters map[string]*catalog.Cluster
 }
@@ -244,6 +261,7 @@ type process struct {
 type storage struct {
 	state  log.State
 	cursor uint64
+	told   int
 }
 
 // run starts a replica.
@@ -255,7 +273,7 @@ func (l *lab) run(id string) *process {
 	} else {
 		p.stored = &storage{state: log.State{TakenOver: map[string]bool{}}}
 	}
-	p.fetched = int(p.stored.cursor)
+	p.fetched, p.told = int(p.stored.cursor), p.stored.told
 	p.replica = New(Options{
 		ID: id, Process: p.number << 32, Timing: machine.Timing{Report: reportInterval, Grace: grace, Settle: settle},
 		CommitInterval: 5 * time.Millisecond, MaxPayload: l.payload, MaxRecords: l.maximum,
@@ -345,6 +363,11 @@ func (p *process) step(e Event) {
 		p.waiting = append(p.waiting, e)
 	default:
 		p.replica.Step(p.now, e, p.carryOut)
+		for len(p.notes) > 0 {
+			notes := p.notes
+			p.notes = nil
+			p.replica.Step(p.now, Noted{notes}, p.carryOut)
+		}
 		p.wake()
 	}
 }
@@ -429,10 +452,12 @@ func (p *process) carryOut(e Effect) {
 		switch e := e.Effect.(type) {
 		case machine.CheckerJoined:
 			p.joined++
+			p.note(log.CheckerJoined, &e.Checker)
 		case machine.FleetChanged:
 			for i := range e.Events {
-				if e.Events[i].Kind == fleet.Lost {
+				if v := &e.Events[i]; v.Kind == fleet.Lost {
 					p.losses++
+					p.note(log.CheckerLost, &health.Checker{ID: v.Checkers[0], Locality: v.Locality})
 				}
 			}
 		}
@@ -461,11 +486,20 @@ func (p *process) publish(c Published) {
 	}
 }
 
-// store keeps the state, and checks that it is that of all replicas at the cursor.
+// store keeps the state, and checks that it is that of all replicas at the cursor. It checks that the entries tell
+// the history of the log, and each line of it once.
 func (p *process) store(e Stored) {
+	for _, entry := range e.Entries {
+		for _, line := range historyOf(entry) {
+			if p.told == len(p.log.history) || p.log.history[p.told] != line {
+				p.Fatalf("%s has %q as line %d of the history %q", p.id, line, p.told, p.log.history)
+			}
+			p.told++
+		}
+	}
 	state := p.replica.Follower.State.Clone()
 	if p.IntN(3) > 0 {
-		p.stored = &storage{state, e.Cursor}
+		p.stored = &storage{state, e.Cursor, p.told}
 	}
 	digest := digestOf(&state)
 	if known, ok := p.digests[e.Cursor]; ok && known != digest {
@@ -476,7 +510,7 @@ func (p *process) store(e Stored) {
 
 // digestOf returns a state as text. Maps are in the order of their keys.
 func digestOf(s *log.State) string {
-	text := fmt.Sprint(s.Current, s.Plan, s.Clusters, s.Overrides, s.Voted, s.Trust, s.Established, s.Penalties, s.GivenBack, s.TakenOver)
+	text := fmt.Sprint(s.Current, s.Plan, s.Clusters, s.Overrides, s.Voted, s.Trust, s.Established, s.Penalties, s.GivenBack, s.TakenOver, s.Attendance)
 	for _, name := range slices.Sorted(maps.Keys(s.Trials)) {
 		text += fmt.Sprint(name, *s.Trials[name])
 	}
@@ -505,8 +539,12 @@ func (p *process) commit(c Commit) {
 func (p *process) order(e machine.Event) log.OrderID {
 	p.orders++
 	id := log.OrderID{Process: p.number, Number: p.orders}
-	p.lab.orders[id] = &simOrder{process: p}
-	p.step(Ordered{id, e})
+	o := &simOrder{process: p, operator: log.Operator{Identity: fmt.Sprint("operator-", p.orders), Address: p.id, Time: p.now}}
+	if note, ok := e.(*machine.Annotate); ok {
+		o.event = &note.Event
+	}
+	p.lab.orders[id] = o
+	p.step(Ordered{ID: id, Order: e, Operator: &o.operator})
 	return id
 }
 

@@ -62,8 +62,9 @@ type Vote struct {
 
 // Order is an order of an operator.
 type Order struct {
-	ID    log.OrderID
-	Event machine.Event
+	ID       log.OrderID
+	Event    machine.Event
+	Operator *log.Operator // who gave it, as verified; nil: unknown
 }
 
 // Directions tells a replica what its checkers have to do, and the refusals of its orders.

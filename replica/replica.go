@@ -158,8 +158,14 @@ func (e Tick) handle(r *Replica, now time.Time) {
 }
 
 func (e Ordered) handle(r *Replica, now time.Time) {
-	if !r.orders.add(now, Order{e.ID, e.Order}) {
+	if !r.orders.add(now, Order{e.ID, e.Order, e.Operator}) {
 		r.yield(OrderDone{ID: e.ID, Err: ErrManyOrders})
+	}
+}
+
+func (e Noted) handle(r *Replica, _ time.Time) {
+	if r.term != nil && len(e.Events) > 0 {
+		r.term.entries = append(r.term.entries, &log.Entry{Events: e.Events})
 	}
 }
 

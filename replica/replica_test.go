@@ -111,7 +111,7 @@ func TestOrdersWithoutALeader(t *testing.T) {
 		}
 	}
 	for i := range uint64(maxOrders + 1) {
-		r.Step(start, Ordered{log.OrderID{Process: 1, Number: i + 1}, &machine.Unfreeze{}}, take)
+		r.Step(start, Ordered{ID: log.OrderID{Process: 1, Number: i + 1}, Order: &machine.Unfreeze{}}, take)
 	}
 	if len(ended) != 1 || !errors.Is(ended[log.OrderID{Process: 1, Number: maxOrders + 1}], ErrManyOrders) {
 		t.Fatal(ended)

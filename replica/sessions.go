@@ -125,8 +125,8 @@ func (t *term) votes(h *holding, s *Session) []health.Vote {
 }
 
 // order carries out an order once, also if a link has lost the answer and the replica sends it again. The entries
-// of the order have its id. An order that changes nothing has an entry with the id alone: a leader that is
-// replaced meanwhile must not say what it believes to be true.
+// of the order have its id and its operator. An order that changes nothing has an entry with these alone: a leader that
+// is replaced meanwhile must not say what it believes to be true.
 func (t *term) order(now time.Time, p *peer, o *Order) {
 	had := t.orders[o.ID.Process]
 	if had == nil {
@@ -157,11 +157,11 @@ func (t *term) order(now time.Time, p *peer, o *Order) {
 	}
 	for i, e := range t.entries[first:] {
 		marked := *e
-		marked.Order = o.ID
+		marked.Order, marked.Operator = o.ID, o.Operator
 		t.entries[first+i] = &marked
 	}
 	if len(t.entries) == first {
-		t.entries = append(t.entries, &log.Entry{Order: o.ID})
+		t.entries = append(t.entries, &log.Entry{Order: o.ID, Operator: o.Operator})
 	}
 }
 
@@ -184,6 +184,8 @@ func copyOrder(e machine.Event) (order machine.Event, err func() error) {
 		return o, func() error { return o.Err }
 	case *machine.ClearTrust:
 		return &machine.ClearTrust{Checker: e.Checker, Author: e.Author}, none
+	case *machine.Annotate:
+		return &machine.Annotate{Event: e.Event}, none
 	}
 	return nil, none
 }

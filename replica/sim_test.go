@@ -144,6 +144,7 @@ func TestFleetsSurviveFaults(t *testing.T) {
 			l.settled("at the end")
 			l.explained()
 			l.checkOrders()
+			l.checkHistory()
 			promoted += l.promoted
 			for _, o := range l.orders {
 				if o.done && o.err == nil {
@@ -224,11 +225,13 @@ func (l *lab) fault() {
 // drawOrder returns an order that changes something, changes nothing, or is refused.
 func (l *lab) drawOrder() machine.Event {
 	checker := fmt.Sprint("x", l.IntN(3))
-	switch l.IntN(4) {
+	switch l.IntN(5) {
 	case 0:
 		return &machine.ClearTrust{Checker: checker, Author: "ann"}
 	case 1:
 		return machine.Begun{} // no order of an operator
+	case 2:
+		return &machine.Annotate{Event: l.newEvent(1, &health.Checker{})}
 	}
 	return &machine.SetTrust{Checker: checker, Trust: log.Trust{Level: log.Trusted, Reason: "x", Author: "ann"}}
 }
