@@ -131,7 +131,7 @@ func (d draw) message() replica.Message {
 			m.Sessions = append(m.Sessions, d.session(fmt.Sprint(i, d.text())))
 		}
 		for range d.IntN(4) {
-			m.Orders = append(m.Orders, replica.Order{ID: d.orderID(), Event: d.order()})
+			m.Orders = append(m.Orders, replica.Order{ID: d.orderID(), Event: d.order(), Operator: d.operator()})
 		}
 		return m
 	}
@@ -175,7 +175,7 @@ func (d draw) checker(id string) *health.Checker {
 }
 
 func (d draw) order() machine.Event {
-	switch d.IntN(6) {
+	switch d.IntN(7) {
 	case 0:
 		return &machine.SetOverride{Override: log.Override{
 			Scope: d.scope(), Status: d.status(), Reason: d.text(), Author: d.text(), Since: d.time(), Until: d.time(),
@@ -189,8 +189,21 @@ func (d draw) order() machine.Event {
 	case 4:
 		trust := log.Trust{Level: log.TrustLevel(d.IntN(3)), Reason: d.text(), Author: d.text(), Since: d.time()}
 		return &machine.SetTrust{Checker: d.text(), Trust: trust}
+	case 5:
+		return &machine.Annotate{Event: log.Event{
+			Time: d.time(), Kind: log.EventKind(d.Int32() - d.Int32()), Cluster: d.text(), Address: d.text(), Checker: d.text(), Locality: d.locality(),
+			Author: d.text(), Identity: d.text(), Text: d.text(), Whole: d.maybe(),
+		}}
 	}
 	return &machine.ClearTrust{Checker: d.text(), Author: d.text()}
+}
+
+// operator returns the operator of an order, or nil.
+func (d draw) operator() *log.Operator {
+	if d.maybe() {
+		return nil
+	}
+	return &log.Operator{Identity: d.text(), Address: d.text(), Time: d.time()}
 }
 
 func (d draw) refusal() error {
@@ -345,6 +358,10 @@ func TestWhatCannotBeDecoded(t *testing.T) {
 		"-1 nanoseconds":             trust(&replicav1.SetTrust{Since: &timestamppb.Timestamp{Nanos: -1}}),
 		"level 3":                    trust(&replicav1.SetTrust{Level: 3}),
 		"level -1":                   trust(&replicav1.SetTrust{Level: -1}),
+		"1000000001 nanoseconds":     order(&replicav1.Order{Id: id, Order: &replicav1.Order_Annotate{Annotate: &replicav1.Event{Time: &timestamppb.Timestamp{Nanos: 1e9 + 1}}}}),
+		"1000000002 nanoseconds": order(&replicav1.Order{
+			Id: id, Order: &replicav1.Order_Unfreeze{Unfreeze: &replicav1.Unfreeze{}}, Operator: &replicav1.Operator{Time: &timestamppb.Timestamp{Nanos: 1e9 + 2}},
+		}),
 	}
 	frames := map[string]*replicav1.Frame{
 		"a frame without": {}, "a second hello": {Message: &replicav1.Frame_Hello{}}, "term": {Message: &replicav1.Frame_Welcome{Welcome: &replicav1.Welcome{}}},

@@ -150,6 +150,9 @@ func decodeOrder(e *replicav1.Order) (o replica.Order, err error) {
 	if o.ID, err = decodeOrderID(e.GetId()); err != nil {
 		return o, err
 	}
+	if o.Operator, err = decodeOperator(e.GetOperator()); err != nil {
+		return o, err
+	}
 	switch order := e.GetOrder().(type) {
 	case *replicav1.Order_SetOverride:
 		o.Event, err = decodeOverride(order.SetOverride)
@@ -165,10 +168,29 @@ func decodeOrder(e *replicav1.Order) (o replica.Order, err error) {
 		o.Event, err = decodeSetTrust(order.SetTrust)
 	case *replicav1.Order_ClearTrust:
 		o.Event = &machine.ClearTrust{Checker: order.ClearTrust.GetChecker(), Author: order.ClearTrust.GetAuthor()}
+	case *replicav1.Order_Annotate:
+		o.Event, err = decodeAnnotate(order.Annotate)
 	default:
 		err = errors.New("no order that this release knows")
 	}
 	return o, err
+}
+
+// decodeOperator returns nil for an unknown operator.
+func decodeOperator(e *replicav1.Operator) (*log.Operator, error) {
+	if e == nil {
+		return nil, nil
+	}
+	given, err := decodeTime(e.GetTime())
+	return &log.Operator{Identity: e.GetIdentity(), Address: e.GetAddress(), Time: given}, err
+}
+
+func decodeAnnotate(e *replicav1.Event) (machine.Event, error) {
+	noted, err := decodeTime(e.GetTime())
+	return &machine.Annotate{Event: log.Event{
+		Time: noted, Kind: log.EventKind(e.GetKind()), Cluster: e.GetCluster(), Address: e.GetAddress(), Checker: e.GetChecker(),
+		Locality: decodeLocality(e.GetLocality()), Author: e.GetAuthor(), Identity: e.GetIdentity(), Text: e.GetText(), Whole: e.GetWhole(),
+	}}, err
 }
 
 func decodeOverride(e *replicav1.Override) (machine.Event, error) {

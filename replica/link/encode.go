@@ -110,7 +110,7 @@ func encodeOrderID(id log.OrderID) *replicav1.OrderId {
 
 // encodeOrder encodes what the operator asks for, and nothing of what becomes of it.
 func encodeOrder(o *replica.Order) (*replicav1.Order, error) {
-	e := &replicav1.Order{Id: encodeOrderID(o.ID)}
+	e := &replicav1.Order{Id: encodeOrderID(o.ID), Operator: encodeOperator(o.Operator)}
 	switch event := o.Event.(type) {
 	case *machine.SetOverride:
 		v := &event.Override
@@ -133,10 +133,27 @@ func encodeOrder(o *replica.Order) (*replicav1.Order, error) {
 		}}
 	case *machine.ClearTrust:
 		e.Order = &replicav1.Order_ClearTrust{ClearTrust: &replicav1.ClearTrust{Checker: event.Checker, Author: event.Author}}
+	case *machine.Annotate:
+		e.Order = &replicav1.Order_Annotate{Annotate: encodeEvent(&event.Event)}
 	default:
 		return nil, fmt.Errorf("%T is no order of an operator", event)
 	}
 	return e, nil
+}
+
+// encodeOperator returns nil for an unknown operator.
+func encodeOperator(o *log.Operator) *replicav1.Operator {
+	if o == nil {
+		return nil
+	}
+	return &replicav1.Operator{Identity: o.Identity, Address: o.Address, Time: encodeTime(o.Time)}
+}
+
+func encodeEvent(e *log.Event) *replicav1.Event {
+	return &replicav1.Event{
+		Time: encodeTime(e.Time), Kind: int32(e.Kind), Cluster: e.Cluster, Address: e.Address, Checker: e.Checker, Locality: encodeLocality(e.Locality),
+		Author: e.Author, Identity: e.Identity, Text: e.Text, Whole: e.Whole,
+	}
 }
 
 func encodeDirections(m *replica.Directions) (*replicav1.Directions, error) {

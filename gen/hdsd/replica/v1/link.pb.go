@@ -866,7 +866,10 @@ type Order struct {
 	//	*Order_Unfreeze
 	//	*Order_SetTrust
 	//	*Order_ClearTrust
-	Order         isOrder_Order `protobuf_oneof:"order"`
+	//	*Order_Annotate
+	Order isOrder_Order `protobuf_oneof:"order"`
+	// Absent: unknown.
+	Operator      *Operator `protobuf:"bytes,9,opt,name=operator" json:"operator,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -969,6 +972,22 @@ func (x *Order) GetClearTrust() *ClearTrust {
 	return nil
 }
 
+func (x *Order) GetAnnotate() *Event {
+	if x != nil {
+		if x, ok := x.Order.(*Order_Annotate); ok {
+			return x.Annotate
+		}
+	}
+	return nil
+}
+
+func (x *Order) GetOperator() *Operator {
+	if x != nil {
+		return x.Operator
+	}
+	return nil
+}
+
 type isOrder_Order interface {
 	isOrder_Order()
 }
@@ -997,6 +1016,10 @@ type Order_ClearTrust struct {
 	ClearTrust *ClearTrust `protobuf:"bytes,7,opt,name=clear_trust,json=clearTrust,oneof"`
 }
 
+type Order_Annotate struct {
+	Annotate *Event `protobuf:"bytes,8,opt,name=annotate,oneof"`
+}
+
 func (*Order_SetOverride) isOrder_Order() {}
 
 func (*Order_ClearOverrides) isOrder_Order() {}
@@ -1008,6 +1031,69 @@ func (*Order_Unfreeze) isOrder_Order() {}
 func (*Order_SetTrust) isOrder_Order() {}
 
 func (*Order_ClearTrust) isOrder_Order() {}
+
+func (*Order_Annotate) isOrder_Order() {}
+
+// Operator is who gave an order, as the replica that took it has verified.
+type Operator struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Identity      string                 `protobuf:"bytes,1,opt,name=identity" json:"identity,omitempty"`
+	Address       string                 `protobuf:"bytes,2,opt,name=address" json:"address,omitempty"`
+	Time          *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=time" json:"time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Operator) Reset() {
+	*x = Operator{}
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Operator) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Operator) ProtoMessage() {}
+
+func (x *Operator) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Operator.ProtoReflect.Descriptor instead.
+func (*Operator) Descriptor() ([]byte, []int) {
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Operator) GetIdentity() string {
+	if x != nil {
+		return x.Identity
+	}
+	return ""
+}
+
+func (x *Operator) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Operator) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
 
 // Scope is a set of endpoints. An empty field matches any.
 type Scope struct {
@@ -1021,7 +1107,7 @@ type Scope struct {
 
 func (x *Scope) Reset() {
 	*x = Scope{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[10]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1033,7 +1119,7 @@ func (x *Scope) String() string {
 func (*Scope) ProtoMessage() {}
 
 func (x *Scope) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[10]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1046,7 +1132,7 @@ func (x *Scope) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scope.ProtoReflect.Descriptor instead.
 func (*Scope) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{10}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Scope) GetCluster() string {
@@ -1086,7 +1172,7 @@ type Override struct {
 
 func (x *Override) Reset() {
 	*x = Override{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[11]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1098,7 +1184,7 @@ func (x *Override) String() string {
 func (*Override) ProtoMessage() {}
 
 func (x *Override) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[11]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1111,7 +1197,7 @@ func (x *Override) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Override.ProtoReflect.Descriptor instead.
 func (*Override) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{11}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Override) GetScope() *Scope {
@@ -1169,7 +1255,7 @@ type ClearOverrides struct {
 
 func (x *ClearOverrides) Reset() {
 	*x = ClearOverrides{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[12]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1181,7 +1267,7 @@ func (x *ClearOverrides) String() string {
 func (*ClearOverrides) ProtoMessage() {}
 
 func (x *ClearOverrides) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[12]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1194,7 +1280,7 @@ func (x *ClearOverrides) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClearOverrides.ProtoReflect.Descriptor instead.
 func (*ClearOverrides) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{12}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ClearOverrides) GetScope() *Scope {
@@ -1230,7 +1316,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[13]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1242,7 +1328,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[13]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1255,7 +1341,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{13}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Freeze) GetAuthor() string {
@@ -1289,7 +1375,7 @@ type Unfreeze struct {
 
 func (x *Unfreeze) Reset() {
 	*x = Unfreeze{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[14]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1301,7 +1387,7 @@ func (x *Unfreeze) String() string {
 func (*Unfreeze) ProtoMessage() {}
 
 func (x *Unfreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[14]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1314,7 +1400,7 @@ func (x *Unfreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unfreeze.ProtoReflect.Descriptor instead.
 func (*Unfreeze) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{14}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Unfreeze) GetAuthor() string {
@@ -1338,7 +1424,7 @@ type SetTrust struct {
 
 func (x *SetTrust) Reset() {
 	*x = SetTrust{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[15]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1350,7 +1436,7 @@ func (x *SetTrust) String() string {
 func (*SetTrust) ProtoMessage() {}
 
 func (x *SetTrust) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[15]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1363,7 +1449,7 @@ func (x *SetTrust) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTrust.ProtoReflect.Descriptor instead.
 func (*SetTrust) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{15}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SetTrust) GetChecker() string {
@@ -1412,7 +1498,7 @@ type ClearTrust struct {
 
 func (x *ClearTrust) Reset() {
 	*x = ClearTrust{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[16]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1424,7 +1510,7 @@ func (x *ClearTrust) String() string {
 func (*ClearTrust) ProtoMessage() {}
 
 func (x *ClearTrust) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[16]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1437,7 +1523,7 @@ func (x *ClearTrust) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClearTrust.ProtoReflect.Descriptor instead.
 func (*ClearTrust) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{16}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ClearTrust) GetChecker() string {
@@ -1454,6 +1540,126 @@ func (x *ClearTrust) GetAuthor() string {
 	return ""
 }
 
+// Event is an event of the history.
+type Event struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Time  *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time" json:"time,omitempty"`
+	// A number of hdsd.store.v1.EventKind.
+	Kind     int32     `protobuf:"varint,2,opt,name=kind" json:"kind,omitempty"`
+	Cluster  string    `protobuf:"bytes,3,opt,name=cluster" json:"cluster,omitempty"`
+	Address  string    `protobuf:"bytes,4,opt,name=address" json:"address,omitempty"`
+	Checker  string    `protobuf:"bytes,5,opt,name=checker" json:"checker,omitempty"`
+	Locality *Locality `protobuf:"bytes,6,opt,name=locality" json:"locality,omitempty"`
+	// The author, as claimed and as verified.
+	Author   string `protobuf:"bytes,7,opt,name=author" json:"author,omitempty"`
+	Identity string `protobuf:"bytes,8,opt,name=identity" json:"identity,omitempty"`
+	Text     string `protobuf:"bytes,9,opt,name=text" json:"text,omitempty"`
+	// Whether it also concerns clusters that are not named.
+	Whole         bool `protobuf:"varint,10,opt,name=whole" json:"whole,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Event) Reset() {
+	*x = Event{}
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Event) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Event) ProtoMessage() {}
+
+func (x *Event) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Event.ProtoReflect.Descriptor instead.
+func (*Event) Descriptor() ([]byte, []int) {
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Event) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *Event) GetKind() int32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *Event) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *Event) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Event) GetChecker() string {
+	if x != nil {
+		return x.Checker
+	}
+	return ""
+}
+
+func (x *Event) GetLocality() *Locality {
+	if x != nil {
+		return x.Locality
+	}
+	return nil
+}
+
+func (x *Event) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+func (x *Event) GetIdentity() string {
+	if x != nil {
+		return x.Identity
+	}
+	return ""
+}
+
+func (x *Event) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Event) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
 // Directions tells a replica what its checkers have to do, and which of its orders are refused.
 type Directions struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
@@ -1468,7 +1674,7 @@ type Directions struct {
 
 func (x *Directions) Reset() {
 	*x = Directions{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[17]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1480,7 +1686,7 @@ func (x *Directions) String() string {
 func (*Directions) ProtoMessage() {}
 
 func (x *Directions) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[17]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1493,7 +1699,7 @@ func (x *Directions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Directions.ProtoReflect.Descriptor instead.
 func (*Directions) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{17}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Directions) GetTerm() *Term {
@@ -1539,7 +1745,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[18]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1551,7 +1757,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[18]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1564,7 +1770,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{18}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Assignment) GetChecker() string {
@@ -1621,7 +1827,7 @@ type Specifier struct {
 
 func (x *Specifier) Reset() {
 	*x = Specifier{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[19]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1633,7 +1839,7 @@ func (x *Specifier) String() string {
 func (*Specifier) ProtoMessage() {}
 
 func (x *Specifier) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[19]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1646,7 +1852,7 @@ func (x *Specifier) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Specifier.ProtoReflect.Descriptor instead.
 func (*Specifier) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{19}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Specifier) GetInterval() int64 {
@@ -1696,7 +1902,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[20]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1708,7 +1914,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[20]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1721,7 +1927,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{20}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Part) GetHead() []byte {
@@ -1750,7 +1956,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[21]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1762,7 +1968,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[21]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1775,7 +1981,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{21}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Group) GetLocality() []byte {
@@ -1807,7 +2013,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[22]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1819,7 +2025,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[22]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1832,7 +2038,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{22}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Refusal) GetId() *OrderId {
@@ -1932,7 +2138,7 @@ const file_hdsd_replica_v1_link_proto_rawDesc = "" +
 	"\bsub_zone\x18\x03 \x01(\tR\asubZone\";\n" +
 	"\aOrderId\x12\x18\n" +
 	"\aprocess\x18\x01 \x01(\x06R\aprocess\x12\x16\n" +
-	"\x06number\x18\x02 \x01(\x04R\x06number\"\xac\x03\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\"\x99\x04\n" +
 	"\x05Order\x12(\n" +
 	"\x02id\x18\x01 \x01(\v2\x18.hdsd.replica.v1.OrderIdR\x02id\x12>\n" +
 	"\fset_override\x18\x02 \x01(\v2\x19.hdsd.replica.v1.OverrideH\x00R\vsetOverride\x12J\n" +
@@ -1941,8 +2147,14 @@ const file_hdsd_replica_v1_link_proto_rawDesc = "" +
 	"\bunfreeze\x18\x05 \x01(\v2\x19.hdsd.replica.v1.UnfreezeH\x00R\bunfreeze\x128\n" +
 	"\tset_trust\x18\x06 \x01(\v2\x19.hdsd.replica.v1.SetTrustH\x00R\bsetTrust\x12>\n" +
 	"\vclear_trust\x18\a \x01(\v2\x1b.hdsd.replica.v1.ClearTrustH\x00R\n" +
-	"clearTrustB\a\n" +
-	"\x05order\"r\n" +
+	"clearTrust\x124\n" +
+	"\bannotate\x18\b \x01(\v2\x16.hdsd.replica.v1.EventH\x00R\bannotate\x125\n" +
+	"\boperator\x18\t \x01(\v2\x19.hdsd.replica.v1.OperatorR\boperatorB\a\n" +
+	"\x05order\"p\n" +
+	"\bOperator\x12\x1a\n" +
+	"\bidentity\x18\x01 \x01(\tR\bidentity\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12.\n" +
+	"\x04time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"r\n" +
 	"\x05Scope\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x125\n" +
 	"\blocality\x18\x02 \x01(\v2\x19.hdsd.replica.v1.LocalityR\blocality\x12\x18\n" +
@@ -1973,7 +2185,19 @@ const file_hdsd_replica_v1_link_proto_rawDesc = "" +
 	"\n" +
 	"ClearTrust\x12\x18\n" +
 	"\achecker\x18\x01 \x01(\tR\achecker\x12\x16\n" +
-	"\x06author\x18\x02 \x01(\tR\x06author\"\xc4\x01\n" +
+	"\x06author\x18\x02 \x01(\tR\x06author\"\xae\x02\n" +
+	"\x05Event\x12.\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\x05R\x04kind\x12\x18\n" +
+	"\acluster\x18\x03 \x01(\tR\acluster\x12\x18\n" +
+	"\aaddress\x18\x04 \x01(\tR\aaddress\x12\x18\n" +
+	"\achecker\x18\x05 \x01(\tR\achecker\x125\n" +
+	"\blocality\x18\x06 \x01(\v2\x19.hdsd.replica.v1.LocalityR\blocality\x12\x16\n" +
+	"\x06author\x18\a \x01(\tR\x06author\x12\x1a\n" +
+	"\bidentity\x18\b \x01(\tR\bidentity\x12\x12\n" +
+	"\x04text\x18\t \x01(\tR\x04text\x12\x14\n" +
+	"\x05whole\x18\n" +
+	" \x01(\bR\x05whole\"\xc4\x01\n" +
 	"\n" +
 	"Directions\x12)\n" +
 	"\x04term\x18\x01 \x01(\v2\x15.hdsd.replica.v1.TermR\x04term\x12=\n" +
@@ -2035,7 +2259,7 @@ func file_hdsd_replica_v1_link_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_replica_v1_link_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_hdsd_replica_v1_link_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_hdsd_replica_v1_link_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_hdsd_replica_v1_link_proto_goTypes = []any{
 	(TrustLevel)(0),               // 0: hdsd.replica.v1.TrustLevel
 	(RefusalKind)(0),              // 1: hdsd.replica.v1.RefusalKind
@@ -2049,67 +2273,74 @@ var file_hdsd_replica_v1_link_proto_goTypes = []any{
 	(*Locality)(nil),              // 9: hdsd.replica.v1.Locality
 	(*OrderId)(nil),               // 10: hdsd.replica.v1.OrderId
 	(*Order)(nil),                 // 11: hdsd.replica.v1.Order
-	(*Scope)(nil),                 // 12: hdsd.replica.v1.Scope
-	(*Override)(nil),              // 13: hdsd.replica.v1.Override
-	(*ClearOverrides)(nil),        // 14: hdsd.replica.v1.ClearOverrides
-	(*Freeze)(nil),                // 15: hdsd.replica.v1.Freeze
-	(*Unfreeze)(nil),              // 16: hdsd.replica.v1.Unfreeze
-	(*SetTrust)(nil),              // 17: hdsd.replica.v1.SetTrust
-	(*ClearTrust)(nil),            // 18: hdsd.replica.v1.ClearTrust
-	(*Directions)(nil),            // 19: hdsd.replica.v1.Directions
-	(*Assignment)(nil),            // 20: hdsd.replica.v1.Assignment
-	(*Specifier)(nil),             // 21: hdsd.replica.v1.Specifier
-	(*Part)(nil),                  // 22: hdsd.replica.v1.Part
-	(*Group)(nil),                 // 23: hdsd.replica.v1.Group
-	(*Refusal)(nil),               // 24: hdsd.replica.v1.Refusal
-	nil,                           // 25: hdsd.replica.v1.Checker.MetadataEntry
-	nil,                           // 26: hdsd.replica.v1.Specifier.SpecialEntry
-	(v3.HealthStatus)(0),          // 27: envoy.config.core.v3.HealthStatus
-	(*timestamppb.Timestamp)(nil), // 28: google.protobuf.Timestamp
+	(*Operator)(nil),              // 12: hdsd.replica.v1.Operator
+	(*Scope)(nil),                 // 13: hdsd.replica.v1.Scope
+	(*Override)(nil),              // 14: hdsd.replica.v1.Override
+	(*ClearOverrides)(nil),        // 15: hdsd.replica.v1.ClearOverrides
+	(*Freeze)(nil),                // 16: hdsd.replica.v1.Freeze
+	(*Unfreeze)(nil),              // 17: hdsd.replica.v1.Unfreeze
+	(*SetTrust)(nil),              // 18: hdsd.replica.v1.SetTrust
+	(*ClearTrust)(nil),            // 19: hdsd.replica.v1.ClearTrust
+	(*Event)(nil),                 // 20: hdsd.replica.v1.Event
+	(*Directions)(nil),            // 21: hdsd.replica.v1.Directions
+	(*Assignment)(nil),            // 22: hdsd.replica.v1.Assignment
+	(*Specifier)(nil),             // 23: hdsd.replica.v1.Specifier
+	(*Part)(nil),                  // 24: hdsd.replica.v1.Part
+	(*Group)(nil),                 // 25: hdsd.replica.v1.Group
+	(*Refusal)(nil),               // 26: hdsd.replica.v1.Refusal
+	nil,                           // 27: hdsd.replica.v1.Checker.MetadataEntry
+	nil,                           // 28: hdsd.replica.v1.Specifier.SpecialEntry
+	(*timestamppb.Timestamp)(nil), // 29: google.protobuf.Timestamp
+	(v3.HealthStatus)(0),          // 30: envoy.config.core.v3.HealthStatus
 }
 var file_hdsd_replica_v1_link_proto_depIdxs = []int32{
 	3,  // 0: hdsd.replica.v1.Frame.hello:type_name -> hdsd.replica.v1.Hello
 	5,  // 1: hdsd.replica.v1.Frame.welcome:type_name -> hdsd.replica.v1.Welcome
 	6,  // 2: hdsd.replica.v1.Frame.report:type_name -> hdsd.replica.v1.Report
-	19, // 3: hdsd.replica.v1.Frame.directions:type_name -> hdsd.replica.v1.Directions
+	21, // 3: hdsd.replica.v1.Frame.directions:type_name -> hdsd.replica.v1.Directions
 	4,  // 4: hdsd.replica.v1.Welcome.term:type_name -> hdsd.replica.v1.Term
 	4,  // 5: hdsd.replica.v1.Report.term:type_name -> hdsd.replica.v1.Term
 	7,  // 6: hdsd.replica.v1.Report.sessions:type_name -> hdsd.replica.v1.Session
 	11, // 7: hdsd.replica.v1.Report.orders:type_name -> hdsd.replica.v1.Order
 	8,  // 8: hdsd.replica.v1.Session.node:type_name -> hdsd.replica.v1.Checker
 	9,  // 9: hdsd.replica.v1.Checker.locality:type_name -> hdsd.replica.v1.Locality
-	25, // 10: hdsd.replica.v1.Checker.metadata:type_name -> hdsd.replica.v1.Checker.MetadataEntry
+	27, // 10: hdsd.replica.v1.Checker.metadata:type_name -> hdsd.replica.v1.Checker.MetadataEntry
 	10, // 11: hdsd.replica.v1.Order.id:type_name -> hdsd.replica.v1.OrderId
-	13, // 12: hdsd.replica.v1.Order.set_override:type_name -> hdsd.replica.v1.Override
-	14, // 13: hdsd.replica.v1.Order.clear_overrides:type_name -> hdsd.replica.v1.ClearOverrides
-	15, // 14: hdsd.replica.v1.Order.freeze:type_name -> hdsd.replica.v1.Freeze
-	16, // 15: hdsd.replica.v1.Order.unfreeze:type_name -> hdsd.replica.v1.Unfreeze
-	17, // 16: hdsd.replica.v1.Order.set_trust:type_name -> hdsd.replica.v1.SetTrust
-	18, // 17: hdsd.replica.v1.Order.clear_trust:type_name -> hdsd.replica.v1.ClearTrust
-	9,  // 18: hdsd.replica.v1.Scope.locality:type_name -> hdsd.replica.v1.Locality
-	12, // 19: hdsd.replica.v1.Override.scope:type_name -> hdsd.replica.v1.Scope
-	27, // 20: hdsd.replica.v1.Override.status:type_name -> envoy.config.core.v3.HealthStatus
-	28, // 21: hdsd.replica.v1.Override.since:type_name -> google.protobuf.Timestamp
-	28, // 22: hdsd.replica.v1.Override.until:type_name -> google.protobuf.Timestamp
-	12, // 23: hdsd.replica.v1.ClearOverrides.scope:type_name -> hdsd.replica.v1.Scope
-	0,  // 24: hdsd.replica.v1.SetTrust.level:type_name -> hdsd.replica.v1.TrustLevel
-	28, // 25: hdsd.replica.v1.SetTrust.since:type_name -> google.protobuf.Timestamp
-	4,  // 26: hdsd.replica.v1.Directions.term:type_name -> hdsd.replica.v1.Term
-	20, // 27: hdsd.replica.v1.Directions.assignments:type_name -> hdsd.replica.v1.Assignment
-	24, // 28: hdsd.replica.v1.Directions.refusals:type_name -> hdsd.replica.v1.Refusal
-	21, // 29: hdsd.replica.v1.Assignment.specifier:type_name -> hdsd.replica.v1.Specifier
-	22, // 30: hdsd.replica.v1.Specifier.clusters:type_name -> hdsd.replica.v1.Part
-	26, // 31: hdsd.replica.v1.Specifier.special:type_name -> hdsd.replica.v1.Specifier.SpecialEntry
-	23, // 32: hdsd.replica.v1.Part.localities:type_name -> hdsd.replica.v1.Group
-	10, // 33: hdsd.replica.v1.Refusal.id:type_name -> hdsd.replica.v1.OrderId
-	1,  // 34: hdsd.replica.v1.Refusal.kind:type_name -> hdsd.replica.v1.RefusalKind
-	2,  // 35: hdsd.replica.v1.Links.Link:input_type -> hdsd.replica.v1.Frame
-	2,  // 36: hdsd.replica.v1.Links.Link:output_type -> hdsd.replica.v1.Frame
-	36, // [36:37] is the sub-list for method output_type
-	35, // [35:36] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	14, // 12: hdsd.replica.v1.Order.set_override:type_name -> hdsd.replica.v1.Override
+	15, // 13: hdsd.replica.v1.Order.clear_overrides:type_name -> hdsd.replica.v1.ClearOverrides
+	16, // 14: hdsd.replica.v1.Order.freeze:type_name -> hdsd.replica.v1.Freeze
+	17, // 15: hdsd.replica.v1.Order.unfreeze:type_name -> hdsd.replica.v1.Unfreeze
+	18, // 16: hdsd.replica.v1.Order.set_trust:type_name -> hdsd.replica.v1.SetTrust
+	19, // 17: hdsd.replica.v1.Order.clear_trust:type_name -> hdsd.replica.v1.ClearTrust
+	20, // 18: hdsd.replica.v1.Order.annotate:type_name -> hdsd.replica.v1.Event
+	12, // 19: hdsd.replica.v1.Order.operator:type_name -> hdsd.replica.v1.Operator
+	29, // 20: hdsd.replica.v1.Operator.time:type_name -> google.protobuf.Timestamp
+	9,  // 21: hdsd.replica.v1.Scope.locality:type_name -> hdsd.replica.v1.Locality
+	13, // 22: hdsd.replica.v1.Override.scope:type_name -> hdsd.replica.v1.Scope
+	30, // 23: hdsd.replica.v1.Override.status:type_name -> envoy.config.core.v3.HealthStatus
+	29, // 24: hdsd.replica.v1.Override.since:type_name -> google.protobuf.Timestamp
+	29, // 25: hdsd.replica.v1.Override.until:type_name -> google.protobuf.Timestamp
+	13, // 26: hdsd.replica.v1.ClearOverrides.scope:type_name -> hdsd.replica.v1.Scope
+	0,  // 27: hdsd.replica.v1.SetTrust.level:type_name -> hdsd.replica.v1.TrustLevel
+	29, // 28: hdsd.replica.v1.SetTrust.since:type_name -> google.protobuf.Timestamp
+	29, // 29: hdsd.replica.v1.Event.time:type_name -> google.protobuf.Timestamp
+	9,  // 30: hdsd.replica.v1.Event.locality:type_name -> hdsd.replica.v1.Locality
+	4,  // 31: hdsd.replica.v1.Directions.term:type_name -> hdsd.replica.v1.Term
+	22, // 32: hdsd.replica.v1.Directions.assignments:type_name -> hdsd.replica.v1.Assignment
+	26, // 33: hdsd.replica.v1.Directions.refusals:type_name -> hdsd.replica.v1.Refusal
+	23, // 34: hdsd.replica.v1.Assignment.specifier:type_name -> hdsd.replica.v1.Specifier
+	24, // 35: hdsd.replica.v1.Specifier.clusters:type_name -> hdsd.replica.v1.Part
+	28, // 36: hdsd.replica.v1.Specifier.special:type_name -> hdsd.replica.v1.Specifier.SpecialEntry
+	25, // 37: hdsd.replica.v1.Part.localities:type_name -> hdsd.replica.v1.Group
+	10, // 38: hdsd.replica.v1.Refusal.id:type_name -> hdsd.replica.v1.OrderId
+	1,  // 39: hdsd.replica.v1.Refusal.kind:type_name -> hdsd.replica.v1.RefusalKind
+	2,  // 40: hdsd.replica.v1.Links.Link:input_type -> hdsd.replica.v1.Frame
+	2,  // 41: hdsd.replica.v1.Links.Link:output_type -> hdsd.replica.v1.Frame
+	41, // [41:42] is the sub-list for method output_type
+	40, // [40:41] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_replica_v1_link_proto_init() }
@@ -2130,6 +2361,7 @@ func file_hdsd_replica_v1_link_proto_init() {
 		(*Order_Unfreeze)(nil),
 		(*Order_SetTrust)(nil),
 		(*Order_ClearTrust)(nil),
+		(*Order_Annotate)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2137,7 +2369,7 @@ func file_hdsd_replica_v1_link_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_replica_v1_link_proto_rawDesc), len(file_hdsd_replica_v1_link_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   25,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
