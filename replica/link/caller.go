@@ -56,10 +56,11 @@ type caller struct {
 	id, address string
 }
 
-// run calls again and again, until the context ends.
+// run calls again and again, until the context ends. After a link of some duration it does so at once, so the status soon
+// tells whether the other process is gone.
 func (c *caller) run(ctx context.Context) {
-	failures := 0
-	for wait := minBackoff; ; wait = min(2*wait, maxBackoff) {
+	failures, wait := 0, time.Duration(0)
+	for {
 		began := time.Now()
 		opened, err := c.call(ctx)
 		if ctx.Err() != nil {
@@ -71,8 +72,8 @@ func (c *caller) run(ctx context.Context) {
 			failures++
 			c.fail(err, failures)
 		}
-		if opened && time.Since(began) >= maxBackoff {
-			wait = minBackoff
+		if wait = min(max(2*wait, minBackoff), maxBackoff); opened && time.Since(began) >= maxBackoff {
+			wait = 0
 		}
 		select {
 		case <-ctx.Done():

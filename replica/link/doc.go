@@ -3,8 +3,8 @@
 // # Who calls
 //
 // SetMembers tells the other replicas and their addresses. Of two replicas that have each other as members, the
-// one with the smaller id calls, and the other accepts. A call that ends is repeated after a back-off of at most a
-// second, and at once when SetMembers brings another address. The link of a replica that is no member any more
+// one with the smaller id calls, and the other accepts. A call that fails is repeated after a back-off of at most a
+// second, and at once after the end of a link and when SetMembers brings another address. The link of a replica that is no member any more
 // ends. A replica that calls before SetMembers has brought it waits a few seconds for that.
 //
 // The first frame each way is a Hello. A replica that reaches itself, another replica than the one that it dialled, or one without a

@@ -1,13 +1,18 @@
 package link
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/rs/zerolog"
 	"google.golang.org/grpc"
 
 	replicav1 "hdsd/gen/hdsd/replica/v1"
@@ -48,7 +53,11 @@ func TestMessagesGoBothWays(t *testing.T) {
 func TestTheLargestMessagesFit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		_, a, b := pair(t)
-		a.send("b", largeReport(10_000, 65_536))
+		report := largeReport(40_000, 65_536)
+		if size := len(carried(t, report)); size < 4<<20 {
+			t.Fatalf("the report has %d bytes", size)
+		}
+		a.send("b", report)
 		a.expect("sent b")
 		b.expect("report a")
 		d := replica.Directions{}
@@ -125,7 +134,12 @@ func TestAHelloMustCome(t *testing.T) {
 		b := n.run("b", "b")
 		n.refused(n.raw("b"), "DeadlineExceeded: replica b awaits the hello of a replica within 5s")
 		n.raw("b")
-		b.stop() // does not wait for it
+		synctest.Wait()
+		began := time.Now()
+		b.stop()
+		if took := time.Since(began); took > 0 {
+			t.Errorf("the end waits %v for a hello", took)
+		}
 		b.expect()
 	})
 }
@@ -190,10 +204,92 @@ func TestAnAddressThatLeadsBack(t *testing.T) {
 	})
 }
 
+// TestAfterALinkACallFollowsAtOnce: a process that is gone is soon known to be.
+func TestAfterALinkACallFollowsAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n, a, b := pair(t)
+		time.Sleep(maxBackoff)
+		n.cut()
+		a.expect("closed b", "opened b")
+		b.expect("closed a", "opened a")
+		for range 10 { // a link that ends soon waits like a failed call
+			n.cut()
+			a.take()
+		}
+		if a.Status()["b"].Connected {
+			t.Error("a link that always ends has no back-off")
+		}
+		time.Sleep(maxBackoff)
+		if !a.Status()["b"].Connected {
+			t.Error("the back-off is longer than its limit")
+		}
+		time.Sleep(maxBackoff)
+		b.stop()
+		time.Sleep(2 * minBackoff)
+		a.fails("b", "nobody listens on b")
+	})
+}
+
+// TestFailedCallsInARowAreLoggedOnce, and again after a link.
+func TestFailedCallsInARowAreLoggedOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newNetwork(t)
+		a := n.run("a", "a")
+		var lines bytes.Buffer
+		a.options.Log = zerolog.New(&lines)
+		a.SetMembers(map[string]string{"b": "b"})
+		time.Sleep(time.Minute)
+		b := n.run("b", "b")
+		b.SetMembers(map[string]string{"a": "a"})
+		time.Sleep(time.Minute)
+		b.stop()
+		time.Sleep(time.Minute)
+		a.stop()
+		var events []string
+		for line := range strings.Lines(lines.String()) {
+			var fields struct{ Event, Replica, Error string }
+			if err := json.Unmarshal([]byte(line), &fields); err != nil {
+				t.Fatal(err)
+			}
+			events = append(events, fields.Event)
+		}
+		want := []string{"replica_unreachable", "replica_link_opened", "replica_link_ended", "replica_unreachable"}
+		if !slices.Equal(events, want) {
+			t.Errorf("the log has %q, want %q", events, want)
+		}
+	})
+}
+
+func TestMetrics(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		_, a, b := pair(t)
+		a.send("b", replica.Welcome{Head: 7})
+		b.take()
+		for _, p := range []*node{a, b} {
+			if links := testutil.ToFloat64(p.metrics.links); links != 1 {
+				t.Errorf("%s has %g links", p.id, links)
+			}
+		}
+		for name, got := range map[string]traffic{"sent": a.metrics.sent, "received": b.metrics.received} {
+			messages, size := testutil.ToFloat64(got.messages), len(carried(t, replica.Welcome{Head: 7}))
+			if sum := testutil.ToFloat64(got.bytes); messages != 1 || sum != float64(size) {
+				t.Errorf("%s: %g messages with %g bytes, want one with %d", name, messages, sum, size)
+			}
+		}
+		a.stop()
+		b.take()
+		if links := testutil.ToFloat64(b.metrics.links); links != 0 {
+			t.Errorf("%g links after the end", links)
+		}
+	})
+}
+
 // TestAnotherAddressIsCalledAtOnce, without any time for a back-off.
 func TestAnotherAddressIsCalledAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n, a, b := pair(t)
+		var lines bytes.Buffer
+		a.options.Log = zerolog.New(&lines)
 		again := n.run("b", "b2") // the process before has not noticed its end yet
 		again.SetMembers(map[string]string{"a": "a"})
 		began := time.Now()
@@ -203,6 +299,9 @@ func TestAnotherAddressIsCalledAtOnce(t *testing.T) {
 		b.expect("closed a")
 		if took := time.Since(began); took > 0 {
 			t.Errorf("the new address is called after %v", took)
+		}
+		if !strings.Contains(lines.String(), errMoved.Error()) {
+			t.Errorf("the log does not tell of the other address: %s", &lines)
 		}
 		again.stop()
 		a.expect("closed b")
@@ -283,17 +382,11 @@ func TestASilentPeerIsNoticed(t *testing.T) {
 		a.expect()
 		b.expect()
 		n.silence()
-		time.Sleep(clientPing + pingTimeout + time.Second)
-		if got := texts(b.take()); fmt.Sprint(got[:1]) != "[closed a]" {
-			t.Errorf("the server got %q", got)
-		}
-		if got := texts(a.take()); fmt.Sprint(got[:1]) != "[closed b]" {
-			t.Errorf("the client got %q", got)
-		}
-		time.Sleep(maxBackoff)
-		if !a.Status()["b"].Connected || !b.Status()["a"].Connected {
-			t.Error("there is no other link after that")
-		}
+		time.Sleep(serverPing + pingTimeout + time.Second)
+		b.expect("closed a")
+		time.Sleep(clientPing - serverPing)
+		a.expect("closed b", "opened b")
+		b.expect("opened a")
 	})
 }
 

@@ -234,7 +234,7 @@ func TestTwoReplicasDecideAsOne(t *testing.T) {
 func mutualTLS(t *testing.T, ca *authority.Authority, name string) credentials.TransportCredentials {
 	return credentials.NewTLS(&tls.Config{
 		Certificates: []tls.Certificate{ca.Issue(t, name).Certificate}, RootCAs: ca.Pool(), ClientCAs: ca.Pool(),
-		ClientAuth: tls.RequireAndVerifyClientCert, ServerName: "127.0.0.1",
+		ClientAuth: tls.RequireAndVerifyClientCert,
 	})
 }
 
@@ -248,4 +248,45 @@ func TestACertificateOfAnotherAuthority(t *testing.T) {
 		a.SetMembers(map[string]string{"b": "b"})
 		a.fails("b", "certificate signed by unknown authority")
 	})
+}
+
+// BenchmarkRoundTrip takes a small report to another replica over the loopback, and directions back.
+func BenchmarkRoundTrip(b *testing.B) {
+	events := [2]chan replica.Event{make(chan replica.Event, 16), make(chan replica.Event, 16)}
+	addresses, links := map[string]string{}, [2]*Links{}
+	for i, id := range []string{"a", "b"} {
+		links[i] = New(Options{ID: id, Process: uint64(i), Log: zerolog.Nop()}, func(e replica.Event) {
+			if _, ok := e.(replica.Sent); !ok {
+				events[i] <- e
+			}
+		})
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			b.Fatal(err)
+		}
+		s := grpc.NewServer(ServerOptions()...)
+		links[i].Register(s)
+		go s.Serve(listener)
+		b.Cleanup(func() {
+			links[i].Close()
+			s.Stop()
+		})
+		addresses[id] = listener.Addr().String()
+	}
+	var numbers [2]uint64
+	for i := range links {
+		links[i].SetMembers(addresses)
+	}
+	for i := range links {
+		opened, _ := (<-events[i]).(replica.LinkOpened)
+		numbers[i] = opened.Link
+	}
+	report, directions := largeReport(1, 3), replica.Directions{Resend: []string{"checker"}}
+	report.Sessions[0].Node = nil
+	for b.Loop() {
+		links[0].Send(replica.Send{Replica: "b", Link: numbers[0], Message: report})
+		<-events[1]
+		links[1].Send(replica.Send{Replica: "a", Link: numbers[1], Message: directions})
+		<-events[0]
+	}
 }
