@@ -109,7 +109,7 @@ func severity(k notify.Kind) string {
 
 // subject returns the noun for the name of a condition.
 func subject(k notify.Kind) string {
-	if k == notify.CheckerDoubted {
+	if k == notify.CheckerDoubted || k == notify.CheckerSilent {
 		return "checker"
 	}
 	return "source"
