@@ -73,6 +73,8 @@ func (c *Coordinator) externalTroubles() (found []notify.Condition) {
 			Key: notify.Key{Kind: notify.DataPlanesRefusing}, Since: refusing.Since, Command: attention.RefusingCommand, Text: refusing.Reason,
 		})
 	}
+	replication := c.replication()
+	found = append(found, replicaTroubles(&replication)...)
 	if cause := c.query.HistoryFailing(); cause != "" {
 		failing := notify.Condition{
 			Key: notify.Key{Kind: notify.HistoryFailing}, Command: "hdsd history --newest-first --limit 20",
@@ -82,6 +84,30 @@ func (c *Coordinator) externalTroubles() (found []notify.Condition) {
 			failing.Since = *since
 		}
 		found = append(found, failing)
+	}
+	return found
+}
+
+// replication returns what is wrong with the replicas: nothing, since a coordinator is alone. It takes no lock, since
+// the hub holds its own meanwhile.
+func (c *Coordinator) replication() attention.Replication { return attention.Replication{} }
+
+// replicaTroubles returns the troubles of replicas.
+func replicaTroubles(r *attention.Replication) (found []notify.Condition) {
+	add := func(kind notify.Kind, n *attention.Named, text string) {
+		found = append(found, notify.Condition{
+			Key: notify.Key{Kind: kind, Name: n.Name}, Since: n.Since, Command: attention.ReplicasCommand, Text: text,
+		})
+	}
+	if n := &r.NoLeader; n.Reason != "" {
+		add(notify.NoLeader, n, attention.NoLeaderText(n.Reason))
+	}
+	if n := &r.EngineLost; n.Reason != "" {
+		add(notify.EngineLost, n, attention.EngineLostText(n.Reason))
+	}
+	for i := range r.Lost {
+		n := &r.Lost[i]
+		add(notify.ReplicaLost, n, attention.ReplicaLostText(n.Name, n.Reason))
 	}
 	return found
 }

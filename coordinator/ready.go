@@ -39,8 +39,8 @@ func (r *readyState) disk(failing error, now time.Time) {
 // process returns the state of the process for queries.
 func (c *Coordinator) process() query.Process {
 	p := query.Process{
-		Refusing: c.servers.refusals.named(),
-		Version:  c.ready.version, NotReady: c.notReady(), Frozen: shownFreeze(c.core.publisher.freeze.Load()),
+		Refusing: c.servers.refusals.named(), Replication: c.replication(),
+		Version: c.ready.version, NotReady: c.notReady(), Frozen: shownFreeze(c.core.publisher.freeze.Load()),
 		Failing: c.query.HistoryFailing(), Started: c.ready.start,
 	}
 	p.Waiting, p.WaitingAnswers = c.servers.bounds.waiting(time.Now())

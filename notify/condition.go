@@ -28,6 +28,9 @@ const (
 	DataPlanesRefusing Kind = "DATA_PLANES_REFUSING"
 	NotChecked         Kind = "NOT_CHECKED"
 	CheckerSilent      Kind = "CHECKER_SILENT"
+	NoLeader           Kind = "NO_LEADER"
+	ReplicaLost        Kind = "REPLICA_LOST"
+	EngineLost         Kind = "ENGINE_LOST"
 )
 
 // Kinds that receivers get beside the configured ones.
@@ -37,7 +40,9 @@ const (
 )
 
 // Severe reports whether a kind means that traffic or all checks are affected as a whole.
-func (k Kind) Severe() bool { return k == ClusterDown || k == ZoneDown || k == NoCheckers }
+func (k Kind) Severe() bool {
+	return k == ClusterDown || k == ZoneDown || k == NoCheckers || k == NoLeader
+}
 
 // Key identifies a condition. Fields that do not apply to a kind are empty.
 type Key struct {
@@ -46,7 +51,7 @@ type Key struct {
 	Version string `json:"version,omitempty"` // of the cluster, where the relay has several; empty for the first
 	Zone    string `json:"zone,omitempty"`    // region/zone, of an endpoint region/zone/sub-zone
 	Address string `json:"address,omitempty"` // of an endpoint; empty for the others of its cluster
-	Name    string `json:"name,omitempty"`    // of a checker or a source
+	Name    string `json:"name,omitempty"`    // of a checker, a source or a replica
 }
 
 // Condition is a problem.

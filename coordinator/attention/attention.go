@@ -17,6 +17,8 @@ type Kind string
 const (
 	NoCheckers      Kind = "NO_CHECKERS"
 	NotReady        Kind = "NOT_READY"
+	NoLeader        Kind = "NO_LEADER"
+	EngineLost      Kind = "ENGINE_LOST"
 	ClusterDown     Kind = "CLUSTER_DOWN"
 	ZoneDown        Kind = "ZONE_DOWN"
 	NoHealthy       Kind = "NO_HEALTHY_ENDPOINT"
@@ -24,6 +26,7 @@ const (
 	ClusterHalfDown Kind = "CLUSTER_HALF_DOWN"
 	NotChecked      Kind = "NOT_CHECKED"
 	TooFewCheckers  Kind = "TOO_FEW_CHECKERS"
+	ReplicaLost     Kind = "REPLICA_LOST"
 	HealthHeld      Kind = "HEALTH_HELD"
 	CheckerDoubted  Kind = "CHECKER_DOUBTED"
 	CheckerSilent   Kind = "CHECKER_SILENT"
@@ -43,7 +46,7 @@ type Item struct {
 	Cluster string // for kinds of clusters
 	Version string // of the Cluster; empty for the first
 	Zone    string // "region/zone", of ZoneDown
-	Name    string // of the checker or the source, for their kinds
+	Name    string // of the checker, the source or the replica, for their kinds
 	Since   time.Time
 	Text    string
 	Command string // begins with "hdsd "
@@ -69,6 +72,9 @@ type Named struct {
 	Since        time.Time
 }
 
+// Checkers are checkers with a problem.
+type Checkers struct{ Doubted, Silent, Blind []Named }
+
 // Facts are the input of Of. A zero time means that a fact does not hold.
 type Facts struct {
 	Unwatched time.Time // start of the time without connected checkers
@@ -82,13 +88,14 @@ type Facts struct {
 	Held      int       // endpoints without a believed vote
 	HeldSince time.Time // the first of them
 
-	Doubted, Silent, Blind []Named // checkers
-	Broken, Shrunk         []Named // sources
-	Refusing               Named   // why data planes refuse a response; no name
-	History, Frozen        Named   // no name
-	Waiting                Named   // the caller whose message waits longest for room
-	WaitingAnswers         Named   // the caller whose response of the relay's control plane waits longest for room
-	ProbeLimit             Named   // why endpoints wait for room at their address; no name
+	Checkers        Checkers
+	Broken, Shrunk  []Named // sources
+	Replication     Replication
+	Refusing        Named // why data planes refuse a response; no name
+	History, Frozen Named // no name
+	Waiting         Named // the caller whose message waits longest for room
+	WaitingAnswers  Named // the caller whose response of the relay's control plane waits longest for room
+	ProbeLimit      Named // why endpoints wait for room at their address; no name
 }
 
 // RefusingCommand is the next command for PlanesRefusing.
@@ -151,6 +158,12 @@ func Of(f *Facts) []Item {
 	if reason := f.NotReady.Reason; reason != "" {
 		items = append(items, Item{Kind: NotReady, Since: f.NotReady.Since, Command: "hdsd clients", Text: "not ready: " + reason})
 	}
+	if reason := f.Replication.NoLeader.Reason; reason != "" {
+		items = append(items, Item{Kind: NoLeader, Since: f.Replication.NoLeader.Since, Command: ReplicasCommand, Text: NoLeaderText(reason)})
+	}
+	if reason := f.Replication.EngineLost.Reason; reason != "" {
+		items = append(items, Item{Kind: EngineLost, Since: f.Replication.EngineLost.Since, Command: ReplicasCommand, Text: EngineLostText(reason)})
+	}
 	items = append(items, clusters(f.Clusters, ClusterDown)...)
 	items = append(items, clusters(f.Clusters, NoHealthy)...)
 	items = append(items, zones(f.Zones)...)
@@ -162,6 +175,9 @@ func Of(f *Facts) []Item {
 	if reason := f.TooFew.Reason; reason != "" && f.Unwatched.IsZero() {
 		items = append(items, Item{Kind: TooFewCheckers, Since: f.TooFew.Since, Command: "hdsd checkers", Text: reason})
 	}
+	for _, r := range f.Replication.Lost {
+		items = append(items, Item{Kind: ReplicaLost, Name: r.Name, Since: r.Since, Command: ReplicasCommand, Text: ReplicaLostText(r.Name, r.Reason)})
+	}
 	if f.Held > 0 && f.Unwatched.IsZero() {
 		items = append(items, Item{
 			Kind: HealthHeld, Since: f.HeldSince, Command: "hdsd endpoints",
@@ -172,7 +188,7 @@ func Of(f *Facts) []Item {
 		kind  Kind
 		word  string
 		named []Named
-	}{{CheckerDoubted, "is not believed", f.Doubted}, {CheckerSilent, "is silent", f.Silent}, {CheckerBlind, "is blind", f.Blind}} {
+	}{{CheckerDoubted, "is not believed", f.Checkers.Doubted}, {CheckerSilent, "is silent", f.Checkers.Silent}, {CheckerBlind, "is blind", f.Checkers.Blind}} {
 		for _, k := range entry.named {
 			items = append(items, Item{
 				Kind: entry.kind, Name: k.Name, Since: k.Since, Command: Checker(k.Name),

@@ -2,6 +2,7 @@ package attention_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,8 +34,8 @@ func TestWorstFirst(t *testing.T) {
 		},
 		Zones:     []attention.Group{{Name: "eu/a", Endpoints: 6, Down: 6, Since: noon}, {Name: "eu/b", Endpoints: 4}, {Name: "eu/c", Endpoints: 1, Down: 1}},
 		Unchecked: []attention.Named{at("db"), at("cache")},
-		NotReady:  at(""), Held: 1, HeldSince: noon,
-		Doubted: []attention.Named{at("c1")}, Silent: []attention.Named{at("c2")}, Blind: []attention.Named{at("c3")},
+		NotReady:  at(""), Replication: attention.Replication{NoLeader: at(""), EngineLost: at(""), Lost: []attention.Named{at("hdsd-3")}}, Held: 1, HeldSince: noon,
+		Checkers: attention.Checkers{Doubted: []attention.Named{at("c1")}, Silent: []attention.Named{at("c2")}, Blind: []attention.Named{at("c3")}},
 		Refusing: at(""), Broken: []attention.Named{at("file")}, Shrunk: []attention.Named{at("mesh")}, History: at(""), Frozen: at(""), Waiting: at("caller a"), WaitingAnswers: at("caller b"), ProbeLimit: at(""),
 	}
 	var got []string
@@ -46,6 +47,8 @@ func TestWorstFirst(t *testing.T) {
 	}
 	want := []string{
 		"NOT_READY : hdsd clients",
+		"NO_LEADER : hdsd replicas",
+		"ENGINE_LOST : hdsd replicas",
 		"CLUSTER_DOWN big: hdsd describe cluster big",
 		`CLUSTER_DOWN it's: hdsd describe cluster 'it'\''s'`,
 		"NO_HEALTHY_ENDPOINT idle: hdsd describe cluster idle",
@@ -53,6 +56,7 @@ func TestWorstFirst(t *testing.T) {
 		"CLUSTER_HALF_DOWN half: hdsd describe cluster half",
 		"NOT_CHECKED db: hdsd describe cluster db",
 		"NOT_CHECKED cache: hdsd describe cluster cache",
+		"REPLICA_LOST hdsd-3: hdsd replicas",
 		"HEALTH_HELD : hdsd endpoints",
 		"CHECKER_DOUBTED c1: hdsd describe checker c1",
 		"CHECKER_SILENT c2: hdsd describe checker c2",
@@ -82,6 +86,28 @@ func TestWorstFirst(t *testing.T) {
 	f = attention.Facts{Unchecked: slices.Repeat([]attention.Named{at("db")}, 11)}
 	if all := attention.Of(&f); len(all) != 1 || all[0].Command != "hdsd clusters" {
 		t.Errorf("many clusters that are not checked give %+v", all)
+	}
+}
+
+// TestTroublesOfReplicas say that traffic is not affected, and give the reason.
+func TestTroublesOfReplicas(t *testing.T) {
+	f := attention.Facts{Replication: attention.Replication{
+		NoLeader: attention.Named{Reason: "most of etcd is away"}, EngineLost: attention.Named{Reason: "connection refused"},
+		Lost: []attention.Named{{Name: "hdsd-3", Reason: "etcd has not heard it for 3s"}},
+	}}
+	items := attention.Of(&f)
+	for i, want := range [][]string{{"most of etcd is away", "last health stays and checks go on"}, {"connection refused", "keep the last health"}, {"hdsd-3 is gone: etcd has not heard", "traffic is not affected"}} {
+		for _, part := range want {
+			if !strings.Contains(items[i].Text, part) {
+				t.Errorf("%s: without %q: %s", items[i].Kind, part, items[i].Text)
+			}
+		}
+		if !items[i].Kind.OfReplica() {
+			t.Errorf("%s is not about a replica", items[i].Kind)
+		}
+	}
+	if attention.NoCheckers.OfReplica() || attention.Frozen.OfReplica() || !attention.HistoryFailing.OfReplica() {
+		t.Error("what is about one replica, and what about all")
 	}
 }
 

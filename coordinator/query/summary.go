@@ -24,9 +24,22 @@ type Process struct {
 
 	Refusing attention.Named // reason why data planes refuse a response; no name; without a reason, none does
 
+	Replication attention.Replication // zero for a coordinator alone
+
 	// These name the caller whose message, or response, waits longest for room; without a
 	// reason, none waits long.
 	Waiting, WaitingAnswers attention.Named
+}
+
+// withoutReasons returns the troubles of replicas for callers that may not see all clusters.
+func withoutReasons(r *attention.Replication) attention.Replication {
+	shown := attention.Replication{NoLeader: r.NoLeader, EngineLost: r.EngineLost, Lost: slices.Clone(r.Lost)}
+	hide(&shown.NoLeader.Reason)
+	hide(&shown.EngineLost.Reason)
+	for i := range shown.Lost {
+		hide(&shown.Lost[i].Reason)
+	}
+	return shown
 }
 
 // Condition is the condition of an endpoint.
@@ -64,16 +77,19 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	checkers := b.checkersOf(ctx, now)
 	s.addCheckers(checkers)
 	s.status.Zones = zonesOf(checkers)
-	if s.status.History, err = b.history(); err != nil {
+	if s.status.History, err = historyOf(b.Store); err != nil {
 		return api.Status{}, err
 	}
 	process := b.Process()
-	if process.NotReady != "" && !visible.All() {
-		process.NotReady = HiddenReason
+	replication := process.Replication
+	if !visible.All() {
+		hide(&process.NotReady)
+		replication = withoutReasons(&replication)
 	}
 	s.status.Started = process.Started
 	s.status.Version, s.status.NotReady, s.status.Shadow, s.status.Frozen = process.Version, process.NotReady, process.Shadow, process.Frozen != nil
 	f := &s.facts
+	f.Replication = replication
 	f.NotReady = attention.Named{Reason: process.NotReady, Since: process.Started}
 	if freeze := process.Frozen; freeze != nil {
 		f.Frozen = attention.Named{Reason: freeze.String(), Since: freeze.Since}
@@ -176,7 +192,7 @@ func (s *summary) addToZone(p *place) {
 
 // addCheckers counts checkers.
 func (s *summary) addCheckers(checkers []api.Checker) {
-	n, f := &s.status.Checkers, &s.facts
+	n, f := &s.status.Checkers, &s.facts.Checkers
 	for i := range checkers {
 		k := &checkers[i]
 		if k.Connected {

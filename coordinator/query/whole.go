@@ -7,6 +7,7 @@ import (
 
 	"hdsd/api"
 	"hdsd/source/xds"
+	"hdsd/store"
 )
 
 // addWhole adds the parts of a status for callers that may see all clusters.
@@ -51,14 +52,14 @@ func countPlanes(clients []api.Client, refusing map[string]bool) (n api.PlaneCou
 	return n
 }
 
-// history returns the condition of the recorded history.
-func (b *Backend) history() (h api.HistoryState, err error) {
-	if b.Store == nil {
+// historyOf returns the condition of the recorded history.
+func historyOf(recorded *store.Store) (h api.HistoryState, err error) {
+	if recorded == nil {
 		return h, nil
 	}
-	stats := b.Store.Stats()
+	stats := recorded.Stats()
 	h.Bytes, h.Pending = stats.Bytes, stats.Pending
-	h.Oldest, err = b.Store.Began()
+	h.Oldest, err = recorded.Began()
 	return h, err
 }
 

@@ -55,6 +55,7 @@ type notification struct {
 	Address  string     `json:"address,omitempty"`
 	Checker  string     `json:"checker,omitempty"`
 	Source   string     `json:"source,omitempty"`
+	Replica  string     `json:"replica,omitempty"`
 	Since    time.Time  `json:"since"`
 	EndedAt  *time.Time `json:"endedAt,omitempty"`
 	Summary  string     `json:"summary"`
@@ -75,6 +76,8 @@ func (s *sender) delivery(notices []notify.Notice, now time.Time) delivery {
 			body.Checker = n.Name
 		case "source":
 			body.Source = n.Name
+		case "replica":
+			body.Replica = n.Name
 		}
 		if !n.Ended.IsZero() {
 			ended := n.Ended.UTC()
@@ -109,8 +112,11 @@ func severity(k notify.Kind) string {
 
 // subject returns the noun for the name of a condition.
 func subject(k notify.Kind) string {
-	if k == notify.CheckerDoubted || k == notify.CheckerSilent {
+	switch k {
+	case notify.CheckerDoubted, notify.CheckerSilent:
 		return "checker"
+	case notify.ReplicaLost:
+		return "replica"
 	}
 	return "source"
 }

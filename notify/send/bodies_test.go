@@ -12,7 +12,7 @@ import (
 func TestNamesAreThoseOfTheirSubjects(t *testing.T) {
 	s := &sender{node: "hdsd-1"}
 	for kind, noun := range map[notify.Kind]string{
-		notify.CheckerDoubted: "checker", notify.CheckerSilent: "checker", notify.SourceBroken: "source", notify.ShrinkageHeld: "source",
+		notify.CheckerDoubted: "checker", notify.CheckerSilent: "checker", notify.ReplicaLost: "replica", notify.SourceBroken: "source", notify.ShrinkageHeld: "source",
 	} {
 		notices := []notify.Notice{{Condition: notify.Condition{Key: notify.Key{Kind: kind, Name: "x"}}}}
 		text, err := json.Marshal(s.delivery(notices, aNotice.Since))

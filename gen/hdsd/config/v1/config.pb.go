@@ -469,6 +469,12 @@ const (
 	Notify_NOT_CHECKED Notify_Kind = 13
 	// A checker is connected, and does not report.
 	Notify_CHECKER_SILENT Notify_Kind = 14
+	// No replica leads, so that no verdict changes.
+	Notify_NO_LEADER Notify_Kind = 15
+	// A replica is gone.
+	Notify_REPLICA_LOST Notify_Kind = 16
+	// etcd does not answer a replica.
+	Notify_ENGINE_LOST Notify_Kind = 17
 )
 
 // Enum value maps for Notify_Kind.
@@ -489,6 +495,9 @@ var (
 		12: "NO_HEALTHY_ENDPOINT",
 		13: "NOT_CHECKED",
 		14: "CHECKER_SILENT",
+		15: "NO_LEADER",
+		16: "REPLICA_LOST",
+		17: "ENGINE_LOST",
 	}
 	Notify_Kind_value = map[string]int32{
 		"ENDPOINT_DOWN":        0,
@@ -506,6 +515,9 @@ var (
 		"NO_HEALTHY_ENDPOINT":  12,
 		"NOT_CHECKED":          13,
 		"CHECKER_SILENT":       14,
+		"NO_LEADER":            15,
+		"REPLICA_LOST":         16,
+		"ENGINE_LOST":          17,
 	}
 )
 
@@ -4265,7 +4277,7 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\tmax_bytes\x18\x02 \x01(\x04R\bmaxBytes\"Z\n" +
 	"\aMetrics\x12,\n" +
 	"\x12cluster_name_globs\x18\x01 \x03(\tR\x10clusterNameGlobs\x12!\n" +
-	"\fmax_clusters\x18\x02 \x01(\rR\vmaxClusters\"\xcd\a\n" +
+	"\fmax_clusters\x18\x02 \x01(\rR\vmaxClusters\"\xff\a\n" +
 	"\x06Notify\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12I\n" +
 	"\falertmanager\x18\x02 \x01(\v2#.hdsd.config.v1.Notify.AlertmanagerH\x00R\falertmanager\x12:\n" +
@@ -4286,7 +4298,7 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"secretFile\x1aL\n" +
 	"\tBasicAuth\x12\x1a\n" +
 	"\busername\x18\x01 \x01(\tR\busername\x12#\n" +
-	"\rpassword_file\x18\x02 \x01(\tR\fpasswordFile\"\xae\x02\n" +
+	"\rpassword_file\x18\x02 \x01(\tR\fpasswordFile\"\xe0\x02\n" +
 	"\x04Kind\x12\x11\n" +
 	"\rENDPOINT_DOWN\x10\x00\x12\x10\n" +
 	"\fCLUSTER_DOWN\x10\x01\x12\r\n" +
@@ -4303,7 +4315,10 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x05PANIC\x10\v\x12\x17\n" +
 	"\x13NO_HEALTHY_ENDPOINT\x10\f\x12\x0f\n" +
 	"\vNOT_CHECKED\x10\r\x12\x12\n" +
-	"\x0eCHECKER_SILENT\x10\x0eB\n" +
+	"\x0eCHECKER_SILENT\x10\x0e\x12\r\n" +
+	"\tNO_LEADER\x10\x0f\x12\x10\n" +
+	"\fREPLICA_LOST\x10\x10\x12\x0f\n" +
+	"\vENGINE_LOST\x10\x11B\n" +
 	"\n" +
 	"\breceiverB\x0f\n" +
 	"\rauthorization\"\x9b\x03\n" +

@@ -1,0 +1,46 @@
+package attention
+
+// ReplicasCommand is the next command for NoLeader, EngineLost and ReplicaLost.
+const ReplicasCommand = "hdsd replicas"
+
+// Replication is what is wrong with several replicas, as one of them sees it.
+type Replication struct {
+	NoLeader   Named   // reason why no replica leads; no name
+	EngineLost Named   // reason why etcd does not answer this replica; no name
+	Lost       []Named // replicas that are gone
+}
+
+// NoLeaderText is the text of NoLeader.
+func NoLeaderText(reason string) string {
+	return "no replica leads: " + reason + "; the last health stays and checks go on, but no verdict changes; " +
+		"a replica leads by itself as soon as most of etcd and one replica reach each other"
+}
+
+// LeaderSilentText is the text of NoLeader if a replica leads, and does not answer this one.
+func LeaderSilentText(leader, reason string) string {
+	return "the leader " + leader + " does not answer this replica: " + reason + "; what this replica shows may be old, without checkers and votes; " +
+		"traffic is not affected; see whether " + leader + " runs, and whether replicas reach each other"
+}
+
+// EngineLostText is the text of EngineLost.
+func EngineLostText(reason string) string {
+	return "etcd does not answer this replica: " + reason + "; its data planes keep the last health and its checkers go on, " +
+		"and it catches up by itself; see whether most of etcd's members run, and whether this replica reaches them"
+}
+
+// ReplicaLostText is the text of ReplicaLost.
+func ReplicaLostText(replica, reason string) string {
+	return "replica " + replica + " is gone: " + reason + "; traffic is not affected: its checkers and data planes connect to the others; " +
+		"start it again, before another one fails"
+}
+
+// OfReplica reports whether a kind is about one replica, not about all that the replicas check.
+func (k Kind) OfReplica() bool {
+	switch k {
+	case NotReady, EngineLost, PlanesRefusing, SourceBroken, ShrinkageHeld, HistoryFailing, MessagesWait:
+		return true
+	case NoLeader, ReplicaLost: // as each replica sees it
+		return true
+	}
+	return false
+}

@@ -1,0 +1,29 @@
+package coordinator
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"hdsd/coordinator/attention"
+	"hdsd/notify"
+)
+
+// TestReplicasNotify of each trouble, and of none where there is one coordinator alone.
+func TestReplicasNotify(t *testing.T) {
+	if found := replicaTroubles(&attention.Replication{}); len(found) > 0 {
+		t.Errorf("a coordinator alone has %v", found)
+	}
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	why := attention.Named{Reason: "why", Since: noon}
+	found := replicaTroubles(&attention.Replication{NoLeader: why, EngineLost: why, Lost: []attention.Named{{Name: "hdsd-2", Reason: "why", Since: noon}, {Name: "hdsd-3", Reason: "why", Since: noon}}})
+	want := []notify.Key{{Kind: notify.NoLeader}, {Kind: notify.EngineLost}, {Kind: notify.ReplicaLost, Name: "hdsd-2"}, {Kind: notify.ReplicaLost, Name: "hdsd-3"}}
+	if len(found) != len(want) {
+		t.Fatalf("%v", found)
+	}
+	for i, c := range found {
+		if c.Key != want[i] || !c.Since.Equal(noon) || c.Command != "hdsd replicas" || !strings.Contains(c.Text, "why") {
+			t.Errorf("%+v, want %v", c, want[i])
+		}
+	}
+}
