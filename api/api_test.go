@@ -40,6 +40,8 @@ type fleet struct {
 	status   api.Status
 	overview api.Overview
 	paths    []api.Path
+	replicas []api.Replica
+	epoch    int64
 
 	clusters []api.ClusterQuery
 	clients  []string // of which cluster they were asked for
@@ -127,6 +129,20 @@ func (f *fleet) Checkers(context.Context) ([]api.Checker, error) {
 			Abilities: health.Abilities{health.TCP: {}, health.HTTP: {}, "envoy.transport_sockets.tls": {}}}, Connected: true, Trusted: true, Specifier: "SYNCED"})
 	}
 	return all, nil
+}
+
+// ask asks a handler, and checks the answer against the OpenAPI document.
+func ask(t *testing.T, handler http.Handler, path string) (body map[string]any, text string) {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
+	if err := rest.Load(t).Check(&rest.Answer{Method: http.MethodGet, Target: path, Status: answer.Code, Header: answer.Header(), Body: answer.Body.Bytes()}); err != nil {
+		t.Errorf("GET %s differs from the OpenAPI document: %v", path, err)
+	}
+	if err := json.Unmarshal(answer.Body.Bytes(), &body); err != nil {
+		t.Fatalf("GET %s: %v in %q", path, err, answer.Body)
+	}
+	return body, answer.Body.String()
 }
 
 func get(t *testing.T, f *fleet, path string) (int, map[string]any, string) {

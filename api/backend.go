@@ -65,6 +65,10 @@ type Backend interface {
 	// Clients returns all clients, one for each client and type; for a cluster, its data planes.
 	Clients(ctx context.Context, cluster string) ([]Client, error)
 
+	// Replicas returns all replicas, by id, and the epoch of their leader: 0 without one, and for
+	// a coordinator alone.
+	Replicas(ctx context.Context) ([]Replica, int64, error)
+
 	// Status returns the state of hdsd and of the clusters visible to the caller.
 	Status(ctx context.Context) (Status, error)
 
@@ -200,6 +204,7 @@ type Checker struct {
 	Silent            bool
 	TroubledSince     time.Time // start of doubt, silence or blindness, as far as known
 	Lost              *Lost     // nil if it is connected, or never was
+	Replica           string    // has its stream, or had it last; empty for a coordinator alone
 
 	// Of the plan.
 	Share           int // planned number of endpoints
@@ -257,7 +262,8 @@ type Client struct {
 	Unasked                         int // assignments of checked clusters that it has but did not request
 	LastAck                         time.Time
 	LastError                       string
-	Poll                            *Poll // nil if it does not poll
+	Poll                            *Poll  // nil if it does not poll
+	Replica                         string // that it is connected to; empty for a coordinator alone
 }
 
 // Poll is a client's latest poll.

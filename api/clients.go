@@ -9,13 +9,13 @@ import (
 )
 
 // clientPosition is the sort key of clients.
-type clientPosition struct{ ID, Kind, TypeURL string }
+type clientPosition struct{ ID, Kind, TypeURL, Replica string }
 
 func (p clientPosition) compare(q clientPosition) int {
-	return cmp.Or(cmp.Compare(p.ID, q.ID), cmp.Compare(p.Kind, q.Kind), cmp.Compare(p.TypeURL, q.TypeURL))
+	return cmp.Or(cmp.Compare(p.ID, q.ID), cmp.Compare(p.Kind, q.Kind), cmp.Compare(p.TypeURL, q.TypeURL), cmp.Compare(p.Replica, q.Replica))
 }
 
-func (c *Client) position() clientPosition { return clientPosition{c.ID, c.Kind, c.TypeURL} }
+func (c *Client) position() clientPosition { return clientPosition{c.ID, c.Kind, c.TypeURL, c.Replica} }
 
 // ListClients returns the connected clients, and how much of its request each one has.
 func (s *Service) ListClients(ctx context.Context, r *hdsdv1.ListClientsRequest) (*hdsdv1.ListClientsResponse, error) {

@@ -134,6 +134,7 @@ func clientMessage(c Client) *hdsdv1.Client {
 		LastAck:   timeMessage(c.LastAck),
 		LastError: c.LastError,
 		Poll:      pollMessage(c.Poll),
+		Replica:   unlessEmpty(c.Replica),
 	}
 	if c.Unasked > 0 {
 		m.Unasked = new(uint32(c.Unasked))
@@ -206,6 +207,7 @@ func checkerMessage(c Checker) *hdsdv1.Checker {
 		Share:             uint32(c.Share),
 		ChecksPerSecond:   c.ChecksPerSecond,
 		PlanDigest:        DigestText(c.PlanDigest),
+		Replica:           unlessEmpty(c.Replica),
 	}
 	if l := c.Lost; l != nil {
 		m.LostSince, m.LostReason = timeMessage(l.Since), l.Reason

@@ -162,7 +162,7 @@ func (s *Service) ListClusters(ctx context.Context, r *hdsdv1.ListClustersReques
 	}
 	answer := &hdsdv1.ListClustersResponse{Clusters: convertList(clusters, clusterMessage)}
 	if r.GetCluster() != "" && len(clusters) == 0 && after == "" && filter.Any() {
-		answer.Removed, err = s.removal(ctx, r.GetCluster())
+		answer.Removed, err = removal(ctx, s.backend, r.GetCluster())
 		return answer, grpcError(err)
 	}
 	if more {
@@ -173,8 +173,8 @@ func (s *Service) ListClusters(ctx context.Context, r *hdsdv1.ListClustersReques
 
 // removal returns when the source removed a cluster. The time is absent if the history does not
 // have it.
-func (s *Service) removal(ctx context.Context, cluster string) (*hdsdv1.Removal, error) {
-	found, _, err := s.backend.RecordedEvents(ctx, RecordedEventQuery{
+func removal(ctx context.Context, backend Backend, cluster string) (*hdsdv1.Removal, error) {
+	found, _, err := backend.RecordedEvents(ctx, RecordedEventQuery{
 		Cluster: cluster, Kind: "CLUSTER", NewestFirst: true, Limit: 1,
 	})
 	m := &hdsdv1.Removal{}

@@ -21,7 +21,8 @@ type Status struct {
 	Clusters  ClusterCounts
 	Endpoints EndpointCounts
 	Checkers  CheckerCounts
-	Attention []Attention // all, worst first
+	Attention []Attention // worst first
+	Further   int         // things that need attention and are not listed
 
 	Started time.Time
 	Zones   []CheckersOfZone // by name
@@ -120,7 +121,7 @@ func statusResponse(s *Status) *hdsdv1.GetStatusResponse {
 			Blind: uint32(s.Checkers.Blind), Lost: uint32(s.Checkers.Lost),
 		},
 		Attention: convertList(s.Attention[:min(len(s.Attention), MaxAttention)], attentionMessage),
-		Further:   uint32(max(len(s.Attention)-MaxAttention, 0)),
+		Further:   uint32(max(len(s.Attention)-MaxAttention, 0) + s.Further),
 	}
 	m.Started = timeMessage(s.Started)
 	m.Sources = convertList(s.Sources, func(f SourceState) *hdsdv1.GetStatusResponse_SourceState {

@@ -35,4 +35,8 @@ func TestStatusHasThePromisedShape(t *testing.T) {
 	if _, body, _ := get(t, many, "/v1/status"); len(body["attention"].([]any)) != api.MaxAttention || body["further"] != 7.0 {
 		t.Errorf("of %d things %v further ones are told", len(many.status.Attention), body["further"])
 	}
+	many.status.Further = 5
+	if _, body, _ := get(t, many, "/v1/status"); body["further"] != 12.0 {
+		t.Errorf("with 5 that are not listed, %v further ones are told", body["further"])
+	}
 }

@@ -166,7 +166,7 @@ func (c *Coordinator) wire(stored log.State) {
 	c.hds.SetAdmission(admission(c.started))
 	registerStore(c.registry, c.store)
 	c.servers.refusals = newPlaneRefusals(c.log, c.registry, c.refusing)
-	options := query.Options{Refusing: c.refusing, Core: queryCore{c.core}, Outside: queryCore{c.core}.Outside, Version: queryCore{c.core}.Version, Store: c.store, HDS: c.hds, EDS: c.eds, Feed: c.feed, Process: c.process}
+	options := query.Options{ID: c.started.GetNodeId(), Refusing: c.refusing, Core: queryCore{c.core}, Outside: queryCore{c.core}.Outside, Version: queryCore{c.core}.Version, Store: c.store, HDS: c.hds, EDS: c.eds, Feed: c.feed, Process: c.process}
 	if c.relay != nil {
 		options.Relayed = c.relay.Clients
 	}

@@ -11,10 +11,10 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-var checkersHeader = []string{"id", "locality", "version", "connected", "abilities", "endpoints", "specifier", "last_report", "trusted", "distrust_reason", "share", "checks_per_second", "plan_digest", "operator", "blind_reason", "probation", "lost_since", "lost_reason"}
+var checkersHeader = []string{"id", "locality", "version", "connected", "abilities", "endpoints", "specifier", "last_report", "trusted", "distrust_reason", "share", "checks_per_second", "plan_digest", "operator", "blind_reason", "probation", "lost_since", "lost_reason", "replica"}
 
 // checkerColumns fit on a line.
-var checkerColumns = []string{"id", "locality", "version", "connected", "trusted", "endpoints", "specifier", "last_report", "lost_since"}
+var checkerColumns = []string{"id", "locality", "version", "connected", "replica", "trusted", "endpoints", "specifier", "last_report", "lost_since"}
 
 func newCheckers() *cobra.Command {
 	var c client
@@ -64,7 +64,7 @@ func checkerCells(c *hdsdv1.Checker) []string {
 	return []string{
 		c.GetId(), localityCell(c.GetLocality()), c.GetVersion(), strconv.FormatBool(c.GetConnected()),
 		strings.Join(c.GetAbilities(), ","), number(c.GetAssignedEndpoints()), specifier,
-		timeCell(c.GetLastReport()), strconv.FormatBool(c.GetTrusted()), c.GetDistrustReason(), number(c.GetShare()), rateCell(c), c.GetPlanDigest(), trustCell(c.GetOperator()), c.GetBlindReason(), c.GetProbationReason(), timeCell(c.GetLostSince()), c.GetLostReason(),
+		timeCell(c.GetLastReport()), strconv.FormatBool(c.GetTrusted()), c.GetDistrustReason(), number(c.GetShare()), rateCell(c), c.GetPlanDigest(), trustCell(c.GetOperator()), c.GetBlindReason(), c.GetProbationReason(), timeCell(c.GetLostSince()), c.GetLostReason(), c.GetReplica(),
 	}
 }
 

@@ -13,11 +13,11 @@ import (
 
 var clientsHeader = []string{
 	"id", "kind", "connected", "type", "resources", "synced", "stale", "error", "last_ack", "last_error",
-	"polls_by", "last_poll", "version_given", "version_held", "unasked",
+	"polls_by", "last_poll", "version_given", "version_held", "unasked", "replica",
 }
 
 // clientColumns are those that fit on a line.
-var clientColumns = []string{"id", "kind", "connected", "type", "resources", "synced", "stale", "error", "last_ack", "unasked"}
+var clientColumns = []string{"id", "kind", "connected", "replica", "type", "resources", "synced", "stale", "error", "last_ack", "unasked"}
 
 func newClients() *cobra.Command {
 	var c client
@@ -63,7 +63,7 @@ func clientCells(c *hdsdv1.Client) []string {
 	return []string{
 		c.GetId(), c.GetKind(), strconv.FormatBool(c.GetConnected()), typeCell(c.GetTypeUrl()), number(c.GetResources()),
 		number(c.GetSynced()), number(c.GetStale()), number(c.GetError()), timeCell(c.GetLastAck()), c.GetLastError(),
-		c.GetPoll().GetBy(), timeCell(c.GetPoll().GetTime()), c.GetPoll().GetGiven(), c.GetPoll().GetHeld(), number(c.GetUnasked()),
+		c.GetPoll().GetBy(), timeCell(c.GetPoll().GetTime()), c.GetPoll().GetGiven(), c.GetPoll().GetHeld(), number(c.GetUnasked()), c.GetReplica(),
 	}
 }
 
@@ -87,5 +87,5 @@ func worseClient(a, b *hdsdv1.Client) int {
 		}
 		return 2
 	}
-	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.GetId(), b.GetId()))
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.GetId(), b.GetId()), cmp.Compare(a.GetReplica(), b.GetReplica()))
 }

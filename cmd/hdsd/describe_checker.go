@@ -50,6 +50,10 @@ func (d *describer) checker(k *hdsdv1.Checker) {
 	if k.GetLostSince() != nil {
 		d.line("LOST", "%s: %s", ago(k.GetLostSince()), k.GetLostReason())
 	}
+	if id := k.GetReplica(); id != "" {
+		d.line("replica", "%s", id)
+		d.next("hdsd replicas")
+	}
 	d.line("locality", "%s", cmp.Or(localityCell(k.GetLocality()), "none given: redundancy over zones needs one"))
 	d.line("version", "%s", cmp.Or(k.GetVersion(), "not known"))
 	if k.GetTrusted() {

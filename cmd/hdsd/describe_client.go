@@ -35,14 +35,14 @@ func describeClient(ctx context.Context, d *describer, args []string) error {
 		return fmt.Errorf("no client %q is connected%s ('hdsd clients' lists all)", id, suggest.DidYouMean(id, ids))
 	}
 	for _, c := range found {
-		d.clientType(c)
+		describeType(d, c)
 	}
 	d.next("hdsd clients -o wide")
 	return addAll(d.sheet, "clients", found)
 }
 
-// clientType describes a client's resources of one type.
-func (d *describer) clientType(c *hdsdv1.Client) {
+// describeType describes a client's resources of one type.
+func describeType(d *describer, c *hdsdv1.Client) {
 	if d.text.Len() == 0 {
 		d.line("client", "%s", c.GetId())
 	}
@@ -51,6 +51,13 @@ func (d *describer) clientType(c *hdsdv1.Client) {
 		connected = "NOT connected"
 	}
 	d.line(service(typeCell(c.GetTypeUrl()), now()), "%s, %s: %s", c.GetKind(), connected, clientState(c))
+	if id := c.GetReplica(); id != "" {
+		verb := "connected to"
+		if c.GetKind() == "upstream" {
+			verb = "the client is"
+		}
+		d.line("", "%s replica %s", verb, id)
+	}
 	if c.GetLastAck() != nil {
 		d.line("", "last accepted %s", ago(c.GetLastAck()))
 	}

@@ -40,6 +40,8 @@ type fake struct {
 	watches     []*hdsdv1.WatchRequest
 	described   []string // clusters
 	status      *hdsdv1.GetStatusResponse
+	replicas    *hdsdv1.ListReplicasResponse // nil: a coordinator alone
+	replica     *string                      // of each checker and client; nil: a coordinator alone
 	overview    []*hdsdv1.GetOverviewResponse_Row
 	stay        bool   // watches do not end by themselves
 	gone        string // address of an endpoint that only the history before today knows
@@ -194,7 +196,7 @@ func someClusters() *hdsdv1.ListClustersResponse {
 }
 
 func (f *fake) ListCheckers(context.Context, *hdsdv1.ListCheckersRequest) (*hdsdv1.ListCheckersResponse, error) {
-	return &hdsdv1.ListCheckersResponse{Checkers: []*hdsdv1.Checker{
+	all := []*hdsdv1.Checker{
 		{
 			Id: "checker-1", Locality: &corev3.Locality{Region: "eu", Zone: "a"}, Version: "envoy/1.40.0", Connected: true,
 			Abilities: []string{"HTTP", "TCP", "GRPC"}, AssignedEndpoints: 120, Specifier: "SYNCED", LastReport: timestamppb.New(noon), Trusted: true,
@@ -204,7 +206,18 @@ func (f *fake) ListCheckers(context.Context, *hdsdv1.ListCheckersRequest) (*hdsd
 		{Id: "checker-2", Locality: &corev3.Locality{}, AssignedEndpoints: 4, Specifier: "NOT_SENT", DistrustReason: "distrusted since 2026-01-02T12:00:00Z by ann@here: stuck", LostSince: timestamppb.New(noon), LostReason: "its stream ended", Probation: true, ProbationReason: "it has agreed with established checkers for 12s of 30s", BlindReason: "it said up through 2 outages in a row that its peers saw", Operator: &hdsdv1.Trust{
 			Checker: "checker-2", Word: hdsdv1.Trust_DISTRUSTED, Reason: "stuck", Author: "ann@here", Since: timestamppb.New(noon),
 		}},
-	}}, nil
+	}
+	for _, k := range all {
+		k.Replica = f.replica
+	}
+	return &hdsdv1.ListCheckersResponse{Checkers: all}, nil
+}
+
+func (f *fake) ListReplicas(context.Context, *hdsdv1.ListReplicasRequest) (*hdsdv1.ListReplicasResponse, error) {
+	if f.replicas == nil {
+		return &hdsdv1.ListReplicasResponse{Replicas: []*hdsdv1.Replica{{Id: "hdsd-1", Self: true, Leader: true, Connected: true, Version: "1.2.3", Since: timestamppb.New(noon)}}}, nil
+	}
+	return f.replicas, nil
 }
 
 func (f *fake) ListAvailability(_ context.Context, r *hdsdv1.ListAvailabilityRequest) (*hdsdv1.ListAvailabilityResponse, error) {
@@ -295,6 +308,9 @@ func (f *fake) ListClients(_ context.Context, r *hdsdv1.ListClientsRequest) (*hd
 	}
 	if r.GetCluster() != "" {
 		all = all[1:] // the checker has none
+	}
+	for _, k := range all {
+		k.Replica = f.replica
 	}
 	return &hdsdv1.ListClientsResponse{Clients: all}, nil
 }

@@ -61,6 +61,10 @@ var looks = map[string]table.Look{
 	"cluster_version":     {Title: "version", Optional: true},
 	"address":             {Optional: true},
 	"checker":             {Optional: true},
+	"replica":             {Optional: true, Spare: 1},
+	"leader":              {Style: goodIfTrue},
+	"lag_millis":          {Title: "lag", Text: millis, Spare: 1},
+	"data_planes":         {Title: "planes"},
 	"budget_left":         {Title: "budget left", Text: table.Percent, Style: badIfOverdrawn, Optional: true},
 	"healthy_ratio":       {Title: "available", Text: table.Percent},
 	"healthy_seconds":     {Title: "healthy", Text: table.Lasting},
@@ -106,6 +110,13 @@ func badIfNot(cell string) table.Style {
 	return table.Plain
 }
 
+func goodIfTrue(cell string) table.Style {
+	if cell == "true" {
+		return table.Green
+	}
+	return table.Plain
+}
+
 func badIfOverdrawn(cell string) table.Style {
 	if strings.HasPrefix(cell, "-") {
 		return table.Red
@@ -130,6 +141,9 @@ func unlessDistrusted(word string, _ time.Time) string {
 }
 
 // unlessNone formats a number other than 0.
+// millis formats a number of milliseconds.
+func millis(number string, _ time.Time) string { return number + " ms" }
+
 func unlessNone(number string, _ time.Time) string {
 	if number == "0" {
 		return ""

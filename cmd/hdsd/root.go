@@ -40,7 +40,7 @@ records why, and tells every data plane by EDS.`,
 		&cobra.Group{ID: "keep", Title: "Keep its history safe:"},
 	)
 	add(root, "run", newServe(), newValidate(), newSimulate(), newCheck(), newBootstrap(), newDemo())
-	add(root, "ask", newStatus(), newDescribe(), newEndpoints(), newHistory(), newAvailability(), newWatch(), newClusters(), newCheckers(), newClients(), newAudit(), newIncidents(), newTop())
+	add(root, "ask", newStatus(), newDescribe(), newEndpoints(), newHistory(), newAvailability(), newWatch(), newClusters(), newCheckers(), newClients(), newReplicas(), newAudit(), newIncidents(), newTop())
 	add(root, "change", newOverride(), newFreeze(), newUnfreeze(), newSource(), newNotify(), newAnnotate())
 	add(root, "keep", newBackup(), newRestore(), newExport(), newClock(), newReplay())
 	add(root, "ask", newContext())

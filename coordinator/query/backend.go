@@ -81,10 +81,13 @@ type Checker struct {
 	api.Checker
 	SilenceReason string // effect of the silence on its endpoints
 	DoubtReason   string // reason why its peers' votes are believed and its own are not
+
+	Stream *hds.State // as another replica tells; nil: this one has its stream, if it has one
 }
 
 // Options are the data sources of a Backend. Some questions need only some of them.
 type Options struct {
+	ID    string // node id of this coordinator
 	Core  Core
 	Store *store.Store
 	HDS   *hds.Server
@@ -103,6 +106,10 @@ type Options struct {
 	// Version returns the version of a cluster that hdsd has or had a name for; nil: judge by
 	// the name.
 	Version func(name string) string
+
+	// Replicas lists the replicas, by id, and the epoch of their leader, as this one knows them;
+	// nil: it is alone.
+	Replicas func(context.Context) (replicas []api.Replica, epoch int64, err error)
 
 	// Process returns the condition of the process.
 	Process func() Process

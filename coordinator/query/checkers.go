@@ -28,8 +28,11 @@ func (b *Backend) checkersOf(ctx context.Context, now *Snapshot) []api.Checker {
 	found := make([]api.Checker, len(now.checkers))
 	for i := range now.checkers {
 		known := &now.checkers[i]
-		stream := b.HDS.State(known.ID)
-		found[i] = withStream(known, &stream, now.lagging[known.ID])
+		stream := known.Stream
+		if stream == nil {
+			stream = new(b.HDS.State(known.ID))
+		}
+		found[i] = withStream(known, stream, now.lagging[known.ID])
 		if !seesAll {
 			hideReasons(&found[i])
 		}

@@ -92,7 +92,7 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 		"/v1/transitions?checker=checker-1&pageSize=1", "/v1/transitions?unhealthy=true&locality=/a", "/v1/endpoints?unhealthy=true&locality=/a",
 		"/v1/clusters?unhealthy=true&locality=/a", "/v1/clusters?cluster=web", "/v1/clients?cluster=web", "/v1/notify",
 		"/v1/availability", "/v1/availability?by=zone&slo=99.9%25", "/v1/availability?by=checker&slo=0.5&pageSize=1", "/v1/clusters?pageSize=2&pageToken=", "/v1/clusters", "/v1/checkers?pageSize=0&pageToken=&lost=true", "/v1/clients?pageSize=2&pageToken=", "/v1/clients",
-		"/v1/openapi.json", "/v1/freeze", "/v1/trust", "/v1/clock", "/v1/overrides", "/v1/overrides?pageSize=1&pageToken=", "/v1/sources", "/v1/status", "/v1/overview", "/v1/overview?limit=1", "/v1/paths", "/v1/paths?pageSize=1&pageToken=", "/v1/paths?pageSize=1&pageToken=",
+		"/v1/openapi.json", "/v1/freeze", "/v1/trust", "/v1/clock", "/v1/overrides", "/v1/overrides?pageSize=1&pageToken=", "/v1/sources", "/v1/status", "/v1/replicas", "/v1/overview", "/v1/overview?limit=1", "/v1/paths", "/v1/paths?pageSize=1&pageToken=", "/v1/paths?pageSize=1&pageToken=",
 		"/v1/audit?startTime=2001-01-01T00:00:00Z&endTime=" + now + "&newestFirst=true&pageSize=1&pageToken=", "/v3/discovery:client_status?node_id=dp-1&exclude_resource_contents=true",
 	} {
 		s.get(path)
@@ -105,7 +105,7 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 	for _, path := range []string{"endpoints", "transitions", "incidents", "events", "availability", "watch", "clusters", "clients"} {
 		s.refused("/v1/"+path+"?cluster=nowhere", http.StatusNotFound)
 	}
-	for _, path := range []string{"endpoints", "transitions", "incidents", "events", "availability", "watch", "clusters", "checkers", "clients", "freeze", "trust", "clock", "overrides", "audit", "sources", "status", "overview", "paths", "notify"} {
+	for _, path := range []string{"endpoints", "transitions", "incidents", "events", "availability", "watch", "clusters", "checkers", "clients", "freeze", "trust", "clock", "overrides", "audit", "sources", "status", "overview", "paths", "replicas", "notify"} {
 		s.refused("/v1/"+path+"?nonsense=1", http.StatusBadRequest)
 	}
 	for _, wrong := range []string{"by=rack", "slo=1", "slo=x"} {

@@ -365,7 +365,7 @@ func (x Event_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Event_Kind.Descriptor instead.
 func (Event_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{42, 0}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{45, 0}
 }
 
 // Observation is the latest vote of one checker.
@@ -2309,7 +2309,10 @@ type Checker struct {
 	// When it was lost; absent if it is connected. It is listed for 24 hours.
 	LostSince *timestamppb.Timestamp `protobuf:"bytes,40,opt,name=lost_since,json=lostSince,proto3" json:"lost_since,omitempty"`
 	// Why, and what became of its endpoints.
-	LostReason    string `protobuf:"bytes,41,opt,name=lost_reason,json=lostReason,proto3" json:"lost_reason,omitempty"`
+	LostReason string `protobuf:"bytes,41,opt,name=lost_reason,json=lostReason,proto3" json:"lost_reason,omitempty"`
+	// Id of the replica that has its stream, or had it last; absent for a
+	// coordinator alone.
+	Replica       *string `protobuf:"bytes,42,opt,name=replica,proto3,oneof" json:"replica,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2508,6 +2511,13 @@ func (x *Checker) GetLostSince() *timestamppb.Timestamp {
 func (x *Checker) GetLostReason() string {
 	if x != nil {
 		return x.LostReason
+	}
+	return ""
+}
+
+func (x *Checker) GetReplica() string {
+	if x != nil && x.Replica != nil {
+		return *x.Replica
 	}
 	return ""
 }
@@ -3335,7 +3345,10 @@ type Client struct {
 	// plane took at least 30 s ago, and whose assignments it has not asked hdsd
 	// for. It has neither health nor health checks for them. Only for type
 	// Cluster; absent if there are none.
-	Unasked       *uint32 `protobuf:"varint,12,opt,name=unasked,proto3,oneof" json:"unasked,omitempty"`
+	Unasked *uint32 `protobuf:"varint,12,opt,name=unasked,proto3,oneof" json:"unasked,omitempty"`
+	// Id of the replica that it is connected to; of an upstream, the replica that
+	// is its client. Absent for a coordinator alone.
+	Replica       *string `protobuf:"bytes,13,opt,name=replica,proto3,oneof" json:"replica,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3452,6 +3465,13 @@ func (x *Client) GetUnasked() uint32 {
 		return *x.Unasked
 	}
 	return 0
+}
+
+func (x *Client) GetReplica() string {
+	if x != nil && x.Replica != nil {
+		return *x.Replica
+	}
+	return ""
 }
 
 // Poll is a request for resources outside of a stream.
@@ -3647,6 +3667,236 @@ func (x *ListClientsResponse) GetNextPageToken() string {
 	return ""
 }
 
+// Replica is one coordinator of several that share what they decide.
+type Replica struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its node id.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Whether it is the one that answers.
+	Self bool `protobuf:"varint,2,opt,name=self,proto3" json:"self,omitempty"`
+	// Whether it leads: it plans the checks, and decides for all replicas.
+	Leader bool `protobuf:"varint,3,opt,name=leader,proto3" json:"leader,omitempty"`
+	// Whether the replica that answers is connected to it.
+	Connected bool `protobuf:"varint,4,opt,name=connected,proto3" json:"connected,omitempty"`
+	// Where other replicas reach it; empty for a coordinator alone.
+	Address string `protobuf:"bytes,5,opt,name=address,proto3" json:"address,omitempty"`
+	// Its version of hdsd; empty if it is not known.
+	Version string `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
+	// Number of checkers that are connected to it.
+	Checkers uint32 `protobuf:"varint,7,opt,name=checkers,proto3" json:"checkers,omitempty"`
+	// Number of data planes that are connected to it.
+	DataPlanes uint32 `protobuf:"varint,8,opt,name=data_planes,json=dataPlanes,proto3" json:"data_planes,omitempty"`
+	// Number of the latest entry of the log that it has published.
+	Position uint64 `protobuf:"varint,9,opt,name=position,proto3" json:"position,omitempty"`
+	// How far it is behind the log, in milliseconds.
+	LagMillis uint32 `protobuf:"varint,10,opt,name=lag_millis,json=lagMillis,proto3" json:"lag_millis,omitempty"`
+	// Since when it is one of the replicas, or its process runs; absent if it is
+	// not known.
+	Since         *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Replica) Reset() {
+	*x = Replica{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Replica) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Replica) ProtoMessage() {}
+
+func (x *Replica) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Replica.ProtoReflect.Descriptor instead.
+func (*Replica) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *Replica) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Replica) GetSelf() bool {
+	if x != nil {
+		return x.Self
+	}
+	return false
+}
+
+func (x *Replica) GetLeader() bool {
+	if x != nil {
+		return x.Leader
+	}
+	return false
+}
+
+func (x *Replica) GetConnected() bool {
+	if x != nil {
+		return x.Connected
+	}
+	return false
+}
+
+func (x *Replica) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Replica) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Replica) GetCheckers() uint32 {
+	if x != nil {
+		return x.Checkers
+	}
+	return 0
+}
+
+func (x *Replica) GetDataPlanes() uint32 {
+	if x != nil {
+		return x.DataPlanes
+	}
+	return 0
+}
+
+func (x *Replica) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *Replica) GetLagMillis() uint32 {
+	if x != nil {
+		return x.LagMillis
+	}
+	return 0
+}
+
+func (x *Replica) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+// ListReplicasRequest asks for replicas.
+type ListReplicasRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListReplicasRequest) Reset() {
+	*x = ListReplicasRequest{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListReplicasRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListReplicasRequest) ProtoMessage() {}
+
+func (x *ListReplicasRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListReplicasRequest.ProtoReflect.Descriptor instead.
+func (*ListReplicasRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{35}
+}
+
+// ListReplicasResponse is all replicas, by id.
+type ListReplicasResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The replicas.
+	Replicas []*Replica `protobuf:"bytes,1,rep,name=replicas,proto3" json:"replicas,omitempty"`
+	// Grows with each change of the leader; 0 without one, and for a coordinator
+	// alone.
+	Epoch         int64 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListReplicasResponse) Reset() {
+	*x = ListReplicasResponse{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListReplicasResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListReplicasResponse) ProtoMessage() {}
+
+func (x *ListReplicasResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListReplicasResponse.ProtoReflect.Descriptor instead.
+func (*ListReplicasResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *ListReplicasResponse) GetReplicas() []*Replica {
+	if x != nil {
+		return x.Replicas
+	}
+	return nil
+}
+
+func (x *ListReplicasResponse) GetEpoch() int64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
 // WatchRequest says what to watch; empty fields do not narrow it.
 type WatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3673,7 +3923,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[34]
+	mi := &file_hdsd_v1_query_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3685,7 +3935,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[34]
+	mi := &file_hdsd_v1_query_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3698,7 +3948,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{34}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *WatchRequest) GetCluster() string {
@@ -3763,7 +4013,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[35]
+	mi := &file_hdsd_v1_query_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3775,7 +4025,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[35]
+	mi := &file_hdsd_v1_query_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3788,7 +4038,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{35}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *WatchResponse) GetToken() string {
@@ -3886,7 +4136,7 @@ type ClusterChanges struct {
 
 func (x *ClusterChanges) Reset() {
 	*x = ClusterChanges{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[36]
+	mi := &file_hdsd_v1_query_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3898,7 +4148,7 @@ func (x *ClusterChanges) String() string {
 func (*ClusterChanges) ProtoMessage() {}
 
 func (x *ClusterChanges) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[36]
+	mi := &file_hdsd_v1_query_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3911,7 +4161,7 @@ func (x *ClusterChanges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterChanges.ProtoReflect.Descriptor instead.
 func (*ClusterChanges) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{36}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ClusterChanges) GetClusters() []*Cluster {
@@ -3937,7 +4187,7 @@ type Synced struct {
 
 func (x *Synced) Reset() {
 	*x = Synced{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[37]
+	mi := &file_hdsd_v1_query_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3949,7 +4199,7 @@ func (x *Synced) String() string {
 func (*Synced) ProtoMessage() {}
 
 func (x *Synced) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[37]
+	mi := &file_hdsd_v1_query_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3962,7 +4212,7 @@ func (x *Synced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Synced.ProtoReflect.Descriptor instead.
 func (*Synced) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{37}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{40}
 }
 
 // GetStatusRequest asks how hdsd is.
@@ -3974,7 +4224,7 @@ type GetStatusRequest struct {
 
 func (x *GetStatusRequest) Reset() {
 	*x = GetStatusRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[38]
+	mi := &file_hdsd_v1_query_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3986,7 +4236,7 @@ func (x *GetStatusRequest) String() string {
 func (*GetStatusRequest) ProtoMessage() {}
 
 func (x *GetStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[38]
+	mi := &file_hdsd_v1_query_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3999,7 +4249,7 @@ func (x *GetStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusRequest.ProtoReflect.Descriptor instead.
 func (*GetStatusRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{38}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{41}
 }
 
 // GetStatusResponse says how hdsd and what it checks are.
@@ -4044,7 +4294,7 @@ type GetStatusResponse struct {
 
 func (x *GetStatusResponse) Reset() {
 	*x = GetStatusResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[39]
+	mi := &file_hdsd_v1_query_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4056,7 +4306,7 @@ func (x *GetStatusResponse) String() string {
 func (*GetStatusResponse) ProtoMessage() {}
 
 func (x *GetStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[39]
+	mi := &file_hdsd_v1_query_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4069,7 +4319,7 @@ func (x *GetStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{39}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *GetStatusResponse) GetVersion() string {
@@ -4200,7 +4450,7 @@ type Caller struct {
 
 func (x *Caller) Reset() {
 	*x = Caller{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[40]
+	mi := &file_hdsd_v1_query_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4212,7 +4462,7 @@ func (x *Caller) String() string {
 func (*Caller) ProtoMessage() {}
 
 func (x *Caller) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[40]
+	mi := &file_hdsd_v1_query_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4225,7 +4475,7 @@ func (x *Caller) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Caller.ProtoReflect.Descriptor instead.
 func (*Caller) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{40}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Caller) GetIdentity() string {
@@ -4252,10 +4502,11 @@ func (x *Caller) GetOperates() []string {
 // Attention is something that needs attention.
 type Attention struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// NO_CHECKERS, NOT_READY, CLUSTER_DOWN, NO_HEALTHY_ENDPOINT, ZONE_DOWN, PANIC,
-	// CLUSTER_HALF_DOWN, NOT_CHECKED, TOO_FEW_CHECKERS, HEALTH_HELD, CHECKER_DOUBTED,
-	// CHECKER_SILENT, CHECKER_BLIND, DATA_PLANES_REFUSING, SOURCE_BROKEN,
-	// SHRINKAGE_HELD, HISTORY_FAILING, MESSAGES_WAIT, PROBE_LIMIT_REACHED or FROZEN.
+	// NO_CHECKERS, NOT_READY, NO_LEADER, ENGINE_LOST, CLUSTER_DOWN,
+	// NO_HEALTHY_ENDPOINT, ZONE_DOWN, PANIC, CLUSTER_HALF_DOWN, NOT_CHECKED,
+	// TOO_FEW_CHECKERS, REPLICA_LOST, HEALTH_HELD, CHECKER_DOUBTED, CHECKER_SILENT,
+	// CHECKER_BLIND, DATA_PLANES_REFUSING, SOURCE_BROKEN, SHRINKAGE_HELD,
+	// HISTORY_FAILING, MESSAGES_WAIT, PROBE_LIMIT_REACHED or FROZEN.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The cluster; empty if it is not about one.
 	Cluster string `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
@@ -4275,7 +4526,7 @@ type Attention struct {
 
 func (x *Attention) Reset() {
 	*x = Attention{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[41]
+	mi := &file_hdsd_v1_query_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4287,7 +4538,7 @@ func (x *Attention) String() string {
 func (*Attention) ProtoMessage() {}
 
 func (x *Attention) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[41]
+	mi := &file_hdsd_v1_query_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4300,7 +4551,7 @@ func (x *Attention) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attention.ProtoReflect.Descriptor instead.
 func (*Attention) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{41}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Attention) GetKind() string {
@@ -4379,7 +4630,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[42]
+	mi := &file_hdsd_v1_query_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4391,7 +4642,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[42]
+	mi := &file_hdsd_v1_query_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4404,7 +4655,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{42}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Event) GetTime() *timestamppb.Timestamp {
@@ -4500,7 +4751,7 @@ type ListEventsRequest struct {
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[43]
+	mi := &file_hdsd_v1_query_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4512,7 +4763,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[43]
+	mi := &file_hdsd_v1_query_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4525,7 +4776,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{43}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListEventsRequest) GetCluster() string {
@@ -4611,7 +4862,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[44]
+	mi := &file_hdsd_v1_query_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4623,7 +4874,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[44]
+	mi := &file_hdsd_v1_query_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4636,7 +4887,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{44}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -4664,7 +4915,7 @@ type GetOverviewRequest struct {
 
 func (x *GetOverviewRequest) Reset() {
 	*x = GetOverviewRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[45]
+	mi := &file_hdsd_v1_query_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4676,7 +4927,7 @@ func (x *GetOverviewRequest) String() string {
 func (*GetOverviewRequest) ProtoMessage() {}
 
 func (x *GetOverviewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[45]
+	mi := &file_hdsd_v1_query_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4689,7 +4940,7 @@ func (x *GetOverviewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOverviewRequest.ProtoReflect.Descriptor instead.
 func (*GetOverviewRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{45}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *GetOverviewRequest) GetLimit() int32 {
@@ -4716,7 +4967,7 @@ type GetOverviewResponse struct {
 
 func (x *GetOverviewResponse) Reset() {
 	*x = GetOverviewResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[46]
+	mi := &file_hdsd_v1_query_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4728,7 +4979,7 @@ func (x *GetOverviewResponse) String() string {
 func (*GetOverviewResponse) ProtoMessage() {}
 
 func (x *GetOverviewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[46]
+	mi := &file_hdsd_v1_query_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4741,7 +4992,7 @@ func (x *GetOverviewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOverviewResponse.ProtoReflect.Descriptor instead.
 func (*GetOverviewResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{46}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *GetOverviewResponse) GetZones() []*v3.Locality {
@@ -4790,7 +5041,7 @@ type GetStatusResponse_Clusters struct {
 
 func (x *GetStatusResponse_Clusters) Reset() {
 	*x = GetStatusResponse_Clusters{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[47]
+	mi := &file_hdsd_v1_query_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4802,7 +5053,7 @@ func (x *GetStatusResponse_Clusters) String() string {
 func (*GetStatusResponse_Clusters) ProtoMessage() {}
 
 func (x *GetStatusResponse_Clusters) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[47]
+	mi := &file_hdsd_v1_query_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4815,7 +5066,7 @@ func (x *GetStatusResponse_Clusters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_Clusters.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_Clusters) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{39, 0}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{42, 0}
 }
 
 func (x *GetStatusResponse_Clusters) GetOk() uint32 {
@@ -4894,7 +5145,7 @@ type GetStatusResponse_Endpoints struct {
 
 func (x *GetStatusResponse_Endpoints) Reset() {
 	*x = GetStatusResponse_Endpoints{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[48]
+	mi := &file_hdsd_v1_query_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4906,7 +5157,7 @@ func (x *GetStatusResponse_Endpoints) String() string {
 func (*GetStatusResponse_Endpoints) ProtoMessage() {}
 
 func (x *GetStatusResponse_Endpoints) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[48]
+	mi := &file_hdsd_v1_query_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4919,7 +5170,7 @@ func (x *GetStatusResponse_Endpoints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_Endpoints.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_Endpoints) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{39, 1}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{42, 1}
 }
 
 func (x *GetStatusResponse_Endpoints) GetHealthy() uint32 {
@@ -4997,7 +5248,7 @@ type GetStatusResponse_Checkers struct {
 
 func (x *GetStatusResponse_Checkers) Reset() {
 	*x = GetStatusResponse_Checkers{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[49]
+	mi := &file_hdsd_v1_query_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5009,7 +5260,7 @@ func (x *GetStatusResponse_Checkers) String() string {
 func (*GetStatusResponse_Checkers) ProtoMessage() {}
 
 func (x *GetStatusResponse_Checkers) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[49]
+	mi := &file_hdsd_v1_query_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5022,7 +5273,7 @@ func (x *GetStatusResponse_Checkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_Checkers.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_Checkers) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{39, 2}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{42, 2}
 }
 
 func (x *GetStatusResponse_Checkers) GetConnected() uint32 {
@@ -5079,7 +5330,7 @@ type GetStatusResponse_SourceState struct {
 
 func (x *GetStatusResponse_SourceState) Reset() {
 	*x = GetStatusResponse_SourceState{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[50]
+	mi := &file_hdsd_v1_query_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5091,7 +5342,7 @@ func (x *GetStatusResponse_SourceState) String() string {
 func (*GetStatusResponse_SourceState) ProtoMessage() {}
 
 func (x *GetStatusResponse_SourceState) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[50]
+	mi := &file_hdsd_v1_query_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5104,7 +5355,7 @@ func (x *GetStatusResponse_SourceState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_SourceState.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_SourceState) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{39, 3}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{42, 3}
 }
 
 func (x *GetStatusResponse_SourceState) GetName() string {
@@ -5157,7 +5408,7 @@ type GetStatusResponse_DataPlanes struct {
 
 func (x *GetStatusResponse_DataPlanes) Reset() {
 	*x = GetStatusResponse_DataPlanes{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[51]
+	mi := &file_hdsd_v1_query_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5169,7 +5420,7 @@ func (x *GetStatusResponse_DataPlanes) String() string {
 func (*GetStatusResponse_DataPlanes) ProtoMessage() {}
 
 func (x *GetStatusResponse_DataPlanes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[51]
+	mi := &file_hdsd_v1_query_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5182,7 +5433,7 @@ func (x *GetStatusResponse_DataPlanes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_DataPlanes.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_DataPlanes) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{39, 4}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{42, 4}
 }
 
 func (x *GetStatusResponse_DataPlanes) GetSynced() uint32 {
@@ -5223,7 +5474,7 @@ type GetStatusResponse_CheckersOfZone struct {
 
 func (x *GetStatusResponse_CheckersOfZone) Reset() {
 	*x = GetStatusResponse_CheckersOfZone{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[52]
+	mi := &file_hdsd_v1_query_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5235,7 +5486,7 @@ func (x *GetStatusResponse_CheckersOfZone) String() string {
 func (*GetStatusResponse_CheckersOfZone) ProtoMessage() {}
 
 func (x *GetStatusResponse_CheckersOfZone) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[52]
+	mi := &file_hdsd_v1_query_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5248,7 +5499,7 @@ func (x *GetStatusResponse_CheckersOfZone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_CheckersOfZone.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_CheckersOfZone) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{39, 5}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{42, 5}
 }
 
 func (x *GetStatusResponse_CheckersOfZone) GetZone() string {
@@ -5294,7 +5545,7 @@ type GetStatusResponse_History struct {
 
 func (x *GetStatusResponse_History) Reset() {
 	*x = GetStatusResponse_History{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[53]
+	mi := &file_hdsd_v1_query_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5306,7 +5557,7 @@ func (x *GetStatusResponse_History) String() string {
 func (*GetStatusResponse_History) ProtoMessage() {}
 
 func (x *GetStatusResponse_History) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[53]
+	mi := &file_hdsd_v1_query_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5319,7 +5570,7 @@ func (x *GetStatusResponse_History) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_History.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_History) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{39, 6}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{42, 6}
 }
 
 func (x *GetStatusResponse_History) GetOldest() *timestamppb.Timestamp {
@@ -5358,7 +5609,7 @@ type GetOverviewResponse_Cell struct {
 
 func (x *GetOverviewResponse_Cell) Reset() {
 	*x = GetOverviewResponse_Cell{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[54]
+	mi := &file_hdsd_v1_query_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5370,7 +5621,7 @@ func (x *GetOverviewResponse_Cell) String() string {
 func (*GetOverviewResponse_Cell) ProtoMessage() {}
 
 func (x *GetOverviewResponse_Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[54]
+	mi := &file_hdsd_v1_query_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5383,7 +5634,7 @@ func (x *GetOverviewResponse_Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOverviewResponse_Cell.ProtoReflect.Descriptor instead.
 func (*GetOverviewResponse_Cell) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{46, 0}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{49, 0}
 }
 
 func (x *GetOverviewResponse_Cell) GetZone() uint32 {
@@ -5430,7 +5681,7 @@ type GetOverviewResponse_Row struct {
 
 func (x *GetOverviewResponse_Row) Reset() {
 	*x = GetOverviewResponse_Row{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[55]
+	mi := &file_hdsd_v1_query_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5442,7 +5693,7 @@ func (x *GetOverviewResponse_Row) String() string {
 func (*GetOverviewResponse_Row) ProtoMessage() {}
 
 func (x *GetOverviewResponse_Row) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[55]
+	mi := &file_hdsd_v1_query_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5455,7 +5706,7 @@ func (x *GetOverviewResponse_Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOverviewResponse_Row.ProtoReflect.Descriptor instead.
 func (*GetOverviewResponse_Row) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{46, 1}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{49, 1}
 }
 
 func (x *GetOverviewResponse_Row) GetCluster() string {
@@ -5698,7 +5949,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\aremoved\x18\x03 \x01(\v2\x10.hdsd.v1.RemovalR\aremoved\"M\n" +
 	"\aRemoval\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\xd6\a\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\x81\b\n" +
 	"\aChecker\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12:\n" +
 	"\blocality\x18\x02 \x01(\v2\x1e.envoy.config.core.v3.LocalityR\blocality\x12\x18\n" +
@@ -5728,8 +5979,11 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\n" +
 	"lost_since\x18( \x01(\v2\x1a.google.protobuf.TimestampR\tlostSince\x12\x1f\n" +
 	"\vlost_reason\x18) \x01(\tR\n" +
-	"lostReasonB\x18\n" +
-	"\x16_max_checks_per_second\"1\n" +
+	"lostReason\x12\x1d\n" +
+	"\areplica\x18* \x01(\tH\x01R\areplica\x88\x01\x01B\x18\n" +
+	"\x16_max_checks_per_secondB\n" +
+	"\n" +
+	"\b_replica\"1\n" +
 	"\aCutPath\x12\x0e\n" +
 	"\x02to\x18\x01 \x01(\tR\x02to\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xe7\x01\n" +
@@ -5801,7 +6055,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x03slo\x18= \x01(\tR\x03slo\"}\n" +
 	"\x18ListAvailabilityResponse\x129\n" +
 	"\favailability\x18\x01 \x03(\v2\x15.hdsd.v1.AvailabilityR\favailability\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xeb\x02\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x96\x03\n" +
 	"\x06Client\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x1c\n" +
@@ -5816,9 +6070,12 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"last_error\x18\n" +
 	" \x01(\tR\tlastError\x12!\n" +
 	"\x04poll\x18\v \x01(\v2\r.hdsd.v1.PollR\x04poll\x12\x1d\n" +
-	"\aunasked\x18\f \x01(\rH\x00R\aunasked\x88\x01\x01B\n" +
+	"\aunasked\x18\f \x01(\rH\x00R\aunasked\x88\x01\x01\x12\x1d\n" +
+	"\areplica\x18\r \x01(\tH\x01R\areplica\x88\x01\x01B\n" +
 	"\n" +
-	"\b_unasked\"p\n" +
+	"\b_unaskedB\n" +
+	"\n" +
+	"\b_replica\"p\n" +
 	"\x04Poll\x12\x0e\n" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x14\n" +
@@ -5831,7 +6088,26 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\acluster\x18( \x01(\tR\acluster\"h\n" +
 	"\x13ListClientsResponse\x12)\n" +
 	"\aclients\x18\x01 \x03(\v2\x0f.hdsd.v1.ClientR\aclients\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xaf\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc1\x02\n" +
+	"\aReplica\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04self\x18\x02 \x01(\bR\x04self\x12\x16\n" +
+	"\x06leader\x18\x03 \x01(\bR\x06leader\x12\x1c\n" +
+	"\tconnected\x18\x04 \x01(\bR\tconnected\x12\x18\n" +
+	"\aaddress\x18\x05 \x01(\tR\aaddress\x12\x18\n" +
+	"\aversion\x18\x06 \x01(\tR\aversion\x12\x1a\n" +
+	"\bcheckers\x18\a \x01(\rR\bcheckers\x12\x1f\n" +
+	"\vdata_planes\x18\b \x01(\rR\n" +
+	"dataPlanes\x12\x1a\n" +
+	"\bposition\x18\t \x01(\x04R\bposition\x12\x1d\n" +
+	"\n" +
+	"lag_millis\x18\n" +
+	" \x01(\rR\tlagMillis\x120\n" +
+	"\x05since\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\x15\n" +
+	"\x13ListReplicasRequest\"Z\n" +
+	"\x14ListReplicasResponse\x12,\n" +
+	"\breplicas\x18\x01 \x03(\v2\x10.hdsd.v1.ReplicaR\breplicas\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\"\xaf\x01\n" +
 	"\fWatchRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12!\n" +
@@ -6010,7 +6286,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x05cells\x18\x05 \x03(\v2!.hdsd.v1.GetOverviewResponse.CellR\x05cells\x12\x1d\n" +
 	"\aversion\x18\x06 \x01(\tH\x00R\aversion\x88\x01\x01B\n" +
 	"\n" +
-	"\b_version2\x93\t\n" +
+	"\b_version2\xf6\t\n" +
 	"\x05Query\x12e\n" +
 	"\rListEndpoints\x12\x1d.hdsd.v1.ListEndpointsRequest\x1a\x1e.hdsd.v1.ListEndpointsResponse\"\x15\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/endpoints\x12m\n" +
 	"\x0fListTransitions\x12\x1f.hdsd.v1.ListTransitionsRequest\x1a .hdsd.v1.ListTransitionsResponse\"\x17\x82\xd3\xe4\x93\x02\x11\x12\x0f/v1/transitions\x12q\n" +
@@ -6019,7 +6295,8 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\fListClusters\x12\x1c.hdsd.v1.ListClustersRequest\x1a\x1d.hdsd.v1.ListClustersResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/clusters\x12a\n" +
 	"\fListCheckers\x12\x1c.hdsd.v1.ListCheckersRequest\x1a\x1d.hdsd.v1.ListCheckersResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/checkers\x12U\n" +
 	"\tListPaths\x12\x19.hdsd.v1.ListPathsRequest\x1a\x1a.hdsd.v1.ListPathsResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/paths\x12]\n" +
-	"\vListClients\x12\x1b.hdsd.v1.ListClientsRequest\x1a\x1c.hdsd.v1.ListClientsResponse\"\x13\x82\xd3\xe4\x93\x02\r\x12\v/v1/clients\x12V\n" +
+	"\vListClients\x12\x1b.hdsd.v1.ListClientsRequest\x1a\x1c.hdsd.v1.ListClientsResponse\"\x13\x82\xd3\xe4\x93\x02\r\x12\v/v1/clients\x12a\n" +
+	"\fListReplicas\x12\x1c.hdsd.v1.ListReplicasRequest\x1a\x1d.hdsd.v1.ListReplicasResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/replicas\x12V\n" +
 	"\tGetStatus\x12\x19.hdsd.v1.GetStatusRequest\x1a\x1a.hdsd.v1.GetStatusResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/status\x12^\n" +
 	"\vGetOverview\x12\x1b.hdsd.v1.GetOverviewRequest\x1a\x1c.hdsd.v1.GetOverviewResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/overview\x12K\n" +
@@ -6041,7 +6318,7 @@ func file_hdsd_v1_query_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_v1_query_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
+var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_hdsd_v1_query_proto_goTypes = []any{
 	(Incident_Cause)(0),                      // 0: hdsd.v1.Incident.Cause
 	(Cluster_Mode)(0),                        // 1: hdsd.v1.Cluster.Mode
@@ -6081,154 +6358,161 @@ var file_hdsd_v1_query_proto_goTypes = []any{
 	(*Poll)(nil),                             // 35: hdsd.v1.Poll
 	(*ListClientsRequest)(nil),               // 36: hdsd.v1.ListClientsRequest
 	(*ListClientsResponse)(nil),              // 37: hdsd.v1.ListClientsResponse
-	(*WatchRequest)(nil),                     // 38: hdsd.v1.WatchRequest
-	(*WatchResponse)(nil),                    // 39: hdsd.v1.WatchResponse
-	(*ClusterChanges)(nil),                   // 40: hdsd.v1.ClusterChanges
-	(*Synced)(nil),                           // 41: hdsd.v1.Synced
-	(*GetStatusRequest)(nil),                 // 42: hdsd.v1.GetStatusRequest
-	(*GetStatusResponse)(nil),                // 43: hdsd.v1.GetStatusResponse
-	(*Caller)(nil),                           // 44: hdsd.v1.Caller
-	(*Attention)(nil),                        // 45: hdsd.v1.Attention
-	(*Event)(nil),                            // 46: hdsd.v1.Event
-	(*ListEventsRequest)(nil),                // 47: hdsd.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),               // 48: hdsd.v1.ListEventsResponse
-	(*GetOverviewRequest)(nil),               // 49: hdsd.v1.GetOverviewRequest
-	(*GetOverviewResponse)(nil),              // 50: hdsd.v1.GetOverviewResponse
-	(*GetStatusResponse_Clusters)(nil),       // 51: hdsd.v1.GetStatusResponse.Clusters
-	(*GetStatusResponse_Endpoints)(nil),      // 52: hdsd.v1.GetStatusResponse.Endpoints
-	(*GetStatusResponse_Checkers)(nil),       // 53: hdsd.v1.GetStatusResponse.Checkers
-	(*GetStatusResponse_SourceState)(nil),    // 54: hdsd.v1.GetStatusResponse.SourceState
-	(*GetStatusResponse_DataPlanes)(nil),     // 55: hdsd.v1.GetStatusResponse.DataPlanes
-	(*GetStatusResponse_CheckersOfZone)(nil), // 56: hdsd.v1.GetStatusResponse.CheckersOfZone
-	(*GetStatusResponse_History)(nil),        // 57: hdsd.v1.GetStatusResponse.History
-	(*GetOverviewResponse_Cell)(nil),         // 58: hdsd.v1.GetOverviewResponse.Cell
-	(*GetOverviewResponse_Row)(nil),          // 59: hdsd.v1.GetOverviewResponse.Row
-	(v3.HealthStatus)(0),                     // 60: envoy.config.core.v3.HealthStatus
-	(*timestamppb.Timestamp)(nil),            // 61: google.protobuf.Timestamp
-	(*v3.Locality)(nil),                      // 62: envoy.config.core.v3.Locality
-	(*structpb.Struct)(nil),                  // 63: google.protobuf.Struct
+	(*Replica)(nil),                          // 38: hdsd.v1.Replica
+	(*ListReplicasRequest)(nil),              // 39: hdsd.v1.ListReplicasRequest
+	(*ListReplicasResponse)(nil),             // 40: hdsd.v1.ListReplicasResponse
+	(*WatchRequest)(nil),                     // 41: hdsd.v1.WatchRequest
+	(*WatchResponse)(nil),                    // 42: hdsd.v1.WatchResponse
+	(*ClusterChanges)(nil),                   // 43: hdsd.v1.ClusterChanges
+	(*Synced)(nil),                           // 44: hdsd.v1.Synced
+	(*GetStatusRequest)(nil),                 // 45: hdsd.v1.GetStatusRequest
+	(*GetStatusResponse)(nil),                // 46: hdsd.v1.GetStatusResponse
+	(*Caller)(nil),                           // 47: hdsd.v1.Caller
+	(*Attention)(nil),                        // 48: hdsd.v1.Attention
+	(*Event)(nil),                            // 49: hdsd.v1.Event
+	(*ListEventsRequest)(nil),                // 50: hdsd.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),               // 51: hdsd.v1.ListEventsResponse
+	(*GetOverviewRequest)(nil),               // 52: hdsd.v1.GetOverviewRequest
+	(*GetOverviewResponse)(nil),              // 53: hdsd.v1.GetOverviewResponse
+	(*GetStatusResponse_Clusters)(nil),       // 54: hdsd.v1.GetStatusResponse.Clusters
+	(*GetStatusResponse_Endpoints)(nil),      // 55: hdsd.v1.GetStatusResponse.Endpoints
+	(*GetStatusResponse_Checkers)(nil),       // 56: hdsd.v1.GetStatusResponse.Checkers
+	(*GetStatusResponse_SourceState)(nil),    // 57: hdsd.v1.GetStatusResponse.SourceState
+	(*GetStatusResponse_DataPlanes)(nil),     // 58: hdsd.v1.GetStatusResponse.DataPlanes
+	(*GetStatusResponse_CheckersOfZone)(nil), // 59: hdsd.v1.GetStatusResponse.CheckersOfZone
+	(*GetStatusResponse_History)(nil),        // 60: hdsd.v1.GetStatusResponse.History
+	(*GetOverviewResponse_Cell)(nil),         // 61: hdsd.v1.GetOverviewResponse.Cell
+	(*GetOverviewResponse_Row)(nil),          // 62: hdsd.v1.GetOverviewResponse.Row
+	(v3.HealthStatus)(0),                     // 63: envoy.config.core.v3.HealthStatus
+	(*timestamppb.Timestamp)(nil),            // 64: google.protobuf.Timestamp
+	(*v3.Locality)(nil),                      // 65: envoy.config.core.v3.Locality
+	(*structpb.Struct)(nil),                  // 66: google.protobuf.Struct
 }
 var file_hdsd_v1_query_proto_depIdxs = []int32{
-	60,  // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
-	61,  // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
-	62,  // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
-	60,  // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
-	61,  // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
+	63,  // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
+	64,  // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
+	65,  // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
+	63,  // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
+	64,  // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
 	4,   // 5: hdsd.v1.Endpoint.observations:type_name -> hdsd.v1.Observation
-	60,  // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
+	63,  // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
 	7,   // 7: hdsd.v1.Endpoint.override:type_name -> hdsd.v1.Override
-	60,  // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
+	63,  // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
 	6,   // 9: hdsd.v1.Endpoint.zones:type_name -> hdsd.v1.ZoneHealth
-	61,  // 10: hdsd.v1.Endpoint.held_since:type_name -> google.protobuf.Timestamp
-	60,  // 11: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
-	62,  // 12: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
-	60,  // 13: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
-	61,  // 14: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
-	61,  // 15: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
-	60,  // 16: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
-	61,  // 17: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
+	64,  // 10: hdsd.v1.Endpoint.held_since:type_name -> google.protobuf.Timestamp
+	63,  // 11: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
+	65,  // 12: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
+	63,  // 13: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
+	64,  // 14: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
+	64,  // 15: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
+	63,  // 16: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
+	64,  // 17: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
 	5,   // 18: hdsd.v1.ListEndpointsResponse.endpoints:type_name -> hdsd.v1.Endpoint
-	61,  // 19: hdsd.v1.ListEndpointsResponse.history_begins:type_name -> google.protobuf.Timestamp
-	61,  // 20: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	62,  // 21: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
-	60,  // 22: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
-	60,  // 23: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
+	64,  // 19: hdsd.v1.ListEndpointsResponse.history_begins:type_name -> google.protobuf.Timestamp
+	64,  // 20: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	65,  // 21: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
+	63,  // 22: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
+	63,  // 23: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
 	4,   // 24: hdsd.v1.Transition.observations:type_name -> hdsd.v1.Observation
-	61,  // 25: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	61,  // 26: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	64,  // 25: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	64,  // 26: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
 	10,  // 27: hdsd.v1.ListTransitionsResponse.transitions:type_name -> hdsd.v1.Transition
 	16,  // 28: hdsd.v1.ListTransitionsResponse.missing:type_name -> hdsd.v1.Missing
-	61,  // 29: hdsd.v1.Incident.start:type_name -> google.protobuf.Timestamp
-	61,  // 30: hdsd.v1.Incident.end:type_name -> google.protobuf.Timestamp
+	64,  // 29: hdsd.v1.Incident.start:type_name -> google.protobuf.Timestamp
+	64,  // 30: hdsd.v1.Incident.end:type_name -> google.protobuf.Timestamp
 	0,   // 31: hdsd.v1.Incident.cause:type_name -> hdsd.v1.Incident.Cause
 	10,  // 32: hdsd.v1.Incident.first:type_name -> hdsd.v1.Transition
-	61,  // 33: hdsd.v1.ListIncidentsRequest.start_time:type_name -> google.protobuf.Timestamp
-	61,  // 34: hdsd.v1.ListIncidentsRequest.end_time:type_name -> google.protobuf.Timestamp
+	64,  // 33: hdsd.v1.ListIncidentsRequest.start_time:type_name -> google.protobuf.Timestamp
+	64,  // 34: hdsd.v1.ListIncidentsRequest.end_time:type_name -> google.protobuf.Timestamp
 	13,  // 35: hdsd.v1.ListIncidentsResponse.incidents:type_name -> hdsd.v1.Incident
 	17,  // 36: hdsd.v1.Missing.gaps:type_name -> hdsd.v1.Gap
-	61,  // 37: hdsd.v1.Gap.start:type_name -> google.protobuf.Timestamp
-	61,  // 38: hdsd.v1.Gap.end:type_name -> google.protobuf.Timestamp
+	64,  // 37: hdsd.v1.Gap.start:type_name -> google.protobuf.Timestamp
+	64,  // 38: hdsd.v1.Gap.end:type_name -> google.protobuf.Timestamp
 	18,  // 39: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
 	1,   // 40: hdsd.v1.Cluster.mode:type_name -> hdsd.v1.Cluster.Mode
-	63,  // 41: hdsd.v1.Cluster.health_checks:type_name -> google.protobuf.Struct
-	61,  // 42: hdsd.v1.Cluster.panic_since:type_name -> google.protobuf.Timestamp
+	66,  // 41: hdsd.v1.Cluster.health_checks:type_name -> google.protobuf.Struct
+	64,  // 42: hdsd.v1.Cluster.panic_since:type_name -> google.protobuf.Timestamp
 	19,  // 43: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
 	22,  // 44: hdsd.v1.ListClustersResponse.removed:type_name -> hdsd.v1.Removal
-	61,  // 45: hdsd.v1.Removal.time:type_name -> google.protobuf.Timestamp
-	62,  // 46: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
-	61,  // 47: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
+	64,  // 45: hdsd.v1.Removal.time:type_name -> google.protobuf.Timestamp
+	65,  // 46: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
+	64,  // 47: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
 	25,  // 48: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
 	24,  // 49: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
-	61,  // 50: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
-	61,  // 51: hdsd.v1.Checker.lost_since:type_name -> google.protobuf.Timestamp
+	64,  // 50: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
+	64,  // 51: hdsd.v1.Checker.lost_since:type_name -> google.protobuf.Timestamp
 	2,   // 52: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
-	61,  // 53: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
+	64,  // 53: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
 	23,  // 54: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
 	30,  // 55: hdsd.v1.ListPathsResponse.paths:type_name -> hdsd.v1.Path
-	62,  // 56: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
-	61,  // 57: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
-	61,  // 58: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
+	65,  // 56: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
+	64,  // 57: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
+	64,  // 58: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
 	31,  // 59: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
-	61,  // 60: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
+	64,  // 60: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
 	35,  // 61: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
-	61,  // 62: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
+	64,  // 62: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
 	34,  // 63: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
-	5,   // 64: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
-	41,  // 65: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
-	10,  // 66: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
-	40,  // 67: hdsd.v1.WatchResponse.clusters:type_name -> hdsd.v1.ClusterChanges
-	19,  // 68: hdsd.v1.ClusterChanges.clusters:type_name -> hdsd.v1.Cluster
-	1,   // 69: hdsd.v1.GetStatusResponse.mode:type_name -> hdsd.v1.Cluster.Mode
-	51,  // 70: hdsd.v1.GetStatusResponse.clusters:type_name -> hdsd.v1.GetStatusResponse.Clusters
-	52,  // 71: hdsd.v1.GetStatusResponse.endpoints:type_name -> hdsd.v1.GetStatusResponse.Endpoints
-	53,  // 72: hdsd.v1.GetStatusResponse.checkers:type_name -> hdsd.v1.GetStatusResponse.Checkers
-	45,  // 73: hdsd.v1.GetStatusResponse.attention:type_name -> hdsd.v1.Attention
-	61,  // 74: hdsd.v1.GetStatusResponse.started:type_name -> google.protobuf.Timestamp
-	54,  // 75: hdsd.v1.GetStatusResponse.sources:type_name -> hdsd.v1.GetStatusResponse.SourceState
-	55,  // 76: hdsd.v1.GetStatusResponse.data_planes:type_name -> hdsd.v1.GetStatusResponse.DataPlanes
-	56,  // 77: hdsd.v1.GetStatusResponse.checkers_by_zone:type_name -> hdsd.v1.GetStatusResponse.CheckersOfZone
-	57,  // 78: hdsd.v1.GetStatusResponse.history:type_name -> hdsd.v1.GetStatusResponse.History
-	44,  // 79: hdsd.v1.GetStatusResponse.caller:type_name -> hdsd.v1.Caller
-	61,  // 80: hdsd.v1.Attention.since:type_name -> google.protobuf.Timestamp
-	61,  // 81: hdsd.v1.Event.time:type_name -> google.protobuf.Timestamp
-	3,   // 82: hdsd.v1.Event.kind:type_name -> hdsd.v1.Event.Kind
-	62,  // 83: hdsd.v1.Event.locality:type_name -> envoy.config.core.v3.Locality
-	61,  // 84: hdsd.v1.ListEventsRequest.start_time:type_name -> google.protobuf.Timestamp
-	61,  // 85: hdsd.v1.ListEventsRequest.end_time:type_name -> google.protobuf.Timestamp
-	46,  // 86: hdsd.v1.ListEventsResponse.events:type_name -> hdsd.v1.Event
-	62,  // 87: hdsd.v1.GetOverviewResponse.zones:type_name -> envoy.config.core.v3.Locality
-	59,  // 88: hdsd.v1.GetOverviewResponse.clusters:type_name -> hdsd.v1.GetOverviewResponse.Row
-	61,  // 89: hdsd.v1.GetStatusResponse.History.oldest:type_name -> google.protobuf.Timestamp
-	58,  // 90: hdsd.v1.GetOverviewResponse.Row.cells:type_name -> hdsd.v1.GetOverviewResponse.Cell
-	8,   // 91: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
-	11,  // 92: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
-	32,  // 93: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
-	14,  // 94: hdsd.v1.Query.ListIncidents:input_type -> hdsd.v1.ListIncidentsRequest
-	20,  // 95: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
-	26,  // 96: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
-	28,  // 97: hdsd.v1.Query.ListPaths:input_type -> hdsd.v1.ListPathsRequest
-	36,  // 98: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
-	42,  // 99: hdsd.v1.Query.GetStatus:input_type -> hdsd.v1.GetStatusRequest
-	49,  // 100: hdsd.v1.Query.GetOverview:input_type -> hdsd.v1.GetOverviewRequest
-	38,  // 101: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
-	47,  // 102: hdsd.v1.Query.ListEvents:input_type -> hdsd.v1.ListEventsRequest
-	9,   // 103: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
-	12,  // 104: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
-	33,  // 105: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
-	15,  // 106: hdsd.v1.Query.ListIncidents:output_type -> hdsd.v1.ListIncidentsResponse
-	21,  // 107: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
-	27,  // 108: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
-	29,  // 109: hdsd.v1.Query.ListPaths:output_type -> hdsd.v1.ListPathsResponse
-	37,  // 110: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
-	43,  // 111: hdsd.v1.Query.GetStatus:output_type -> hdsd.v1.GetStatusResponse
-	50,  // 112: hdsd.v1.Query.GetOverview:output_type -> hdsd.v1.GetOverviewResponse
-	39,  // 113: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
-	48,  // 114: hdsd.v1.Query.ListEvents:output_type -> hdsd.v1.ListEventsResponse
-	103, // [103:115] is the sub-list for method output_type
-	91,  // [91:103] is the sub-list for method input_type
-	91,  // [91:91] is the sub-list for extension type_name
-	91,  // [91:91] is the sub-list for extension extendee
-	0,   // [0:91] is the sub-list for field type_name
+	64,  // 64: hdsd.v1.Replica.since:type_name -> google.protobuf.Timestamp
+	38,  // 65: hdsd.v1.ListReplicasResponse.replicas:type_name -> hdsd.v1.Replica
+	5,   // 66: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
+	44,  // 67: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
+	10,  // 68: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
+	43,  // 69: hdsd.v1.WatchResponse.clusters:type_name -> hdsd.v1.ClusterChanges
+	19,  // 70: hdsd.v1.ClusterChanges.clusters:type_name -> hdsd.v1.Cluster
+	1,   // 71: hdsd.v1.GetStatusResponse.mode:type_name -> hdsd.v1.Cluster.Mode
+	54,  // 72: hdsd.v1.GetStatusResponse.clusters:type_name -> hdsd.v1.GetStatusResponse.Clusters
+	55,  // 73: hdsd.v1.GetStatusResponse.endpoints:type_name -> hdsd.v1.GetStatusResponse.Endpoints
+	56,  // 74: hdsd.v1.GetStatusResponse.checkers:type_name -> hdsd.v1.GetStatusResponse.Checkers
+	48,  // 75: hdsd.v1.GetStatusResponse.attention:type_name -> hdsd.v1.Attention
+	64,  // 76: hdsd.v1.GetStatusResponse.started:type_name -> google.protobuf.Timestamp
+	57,  // 77: hdsd.v1.GetStatusResponse.sources:type_name -> hdsd.v1.GetStatusResponse.SourceState
+	58,  // 78: hdsd.v1.GetStatusResponse.data_planes:type_name -> hdsd.v1.GetStatusResponse.DataPlanes
+	59,  // 79: hdsd.v1.GetStatusResponse.checkers_by_zone:type_name -> hdsd.v1.GetStatusResponse.CheckersOfZone
+	60,  // 80: hdsd.v1.GetStatusResponse.history:type_name -> hdsd.v1.GetStatusResponse.History
+	47,  // 81: hdsd.v1.GetStatusResponse.caller:type_name -> hdsd.v1.Caller
+	64,  // 82: hdsd.v1.Attention.since:type_name -> google.protobuf.Timestamp
+	64,  // 83: hdsd.v1.Event.time:type_name -> google.protobuf.Timestamp
+	3,   // 84: hdsd.v1.Event.kind:type_name -> hdsd.v1.Event.Kind
+	65,  // 85: hdsd.v1.Event.locality:type_name -> envoy.config.core.v3.Locality
+	64,  // 86: hdsd.v1.ListEventsRequest.start_time:type_name -> google.protobuf.Timestamp
+	64,  // 87: hdsd.v1.ListEventsRequest.end_time:type_name -> google.protobuf.Timestamp
+	49,  // 88: hdsd.v1.ListEventsResponse.events:type_name -> hdsd.v1.Event
+	65,  // 89: hdsd.v1.GetOverviewResponse.zones:type_name -> envoy.config.core.v3.Locality
+	62,  // 90: hdsd.v1.GetOverviewResponse.clusters:type_name -> hdsd.v1.GetOverviewResponse.Row
+	64,  // 91: hdsd.v1.GetStatusResponse.History.oldest:type_name -> google.protobuf.Timestamp
+	61,  // 92: hdsd.v1.GetOverviewResponse.Row.cells:type_name -> hdsd.v1.GetOverviewResponse.Cell
+	8,   // 93: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
+	11,  // 94: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
+	32,  // 95: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
+	14,  // 96: hdsd.v1.Query.ListIncidents:input_type -> hdsd.v1.ListIncidentsRequest
+	20,  // 97: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
+	26,  // 98: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
+	28,  // 99: hdsd.v1.Query.ListPaths:input_type -> hdsd.v1.ListPathsRequest
+	36,  // 100: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
+	39,  // 101: hdsd.v1.Query.ListReplicas:input_type -> hdsd.v1.ListReplicasRequest
+	45,  // 102: hdsd.v1.Query.GetStatus:input_type -> hdsd.v1.GetStatusRequest
+	52,  // 103: hdsd.v1.Query.GetOverview:input_type -> hdsd.v1.GetOverviewRequest
+	41,  // 104: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
+	50,  // 105: hdsd.v1.Query.ListEvents:input_type -> hdsd.v1.ListEventsRequest
+	9,   // 106: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
+	12,  // 107: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
+	33,  // 108: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
+	15,  // 109: hdsd.v1.Query.ListIncidents:output_type -> hdsd.v1.ListIncidentsResponse
+	21,  // 110: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
+	27,  // 111: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
+	29,  // 112: hdsd.v1.Query.ListPaths:output_type -> hdsd.v1.ListPathsResponse
+	37,  // 113: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
+	40,  // 114: hdsd.v1.Query.ListReplicas:output_type -> hdsd.v1.ListReplicasResponse
+	46,  // 115: hdsd.v1.Query.GetStatus:output_type -> hdsd.v1.GetStatusResponse
+	53,  // 116: hdsd.v1.Query.GetOverview:output_type -> hdsd.v1.GetOverviewResponse
+	42,  // 117: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
+	51,  // 118: hdsd.v1.Query.ListEvents:output_type -> hdsd.v1.ListEventsResponse
+	106, // [106:119] is the sub-list for method output_type
+	93,  // [93:106] is the sub-list for method input_type
+	93,  // [93:93] is the sub-list for extension type_name
+	93,  // [93:93] is the sub-list for extension extendee
+	0,   // [0:93] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_query_proto_init() }
@@ -6246,21 +6530,21 @@ func file_hdsd_v1_query_proto_init() {
 	file_hdsd_v1_query_proto_msgTypes[19].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[27].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[30].OneofWrappers = []any{}
-	file_hdsd_v1_query_proto_msgTypes[35].OneofWrappers = []any{
+	file_hdsd_v1_query_proto_msgTypes[38].OneofWrappers = []any{
 		(*WatchResponse_Endpoint)(nil),
 		(*WatchResponse_Synced)(nil),
 		(*WatchResponse_Transition)(nil),
 		(*WatchResponse_Clusters)(nil),
 	}
-	file_hdsd_v1_query_proto_msgTypes[41].OneofWrappers = []any{}
-	file_hdsd_v1_query_proto_msgTypes[55].OneofWrappers = []any{}
+	file_hdsd_v1_query_proto_msgTypes[44].OneofWrappers = []any{}
+	file_hdsd_v1_query_proto_msgTypes[58].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_v1_query_proto_rawDesc), len(file_hdsd_v1_query_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   56,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -29,6 +29,7 @@ const (
 	Query_ListCheckers_FullMethodName     = "/hdsd.v1.Query/ListCheckers"
 	Query_ListPaths_FullMethodName        = "/hdsd.v1.Query/ListPaths"
 	Query_ListClients_FullMethodName      = "/hdsd.v1.Query/ListClients"
+	Query_ListReplicas_FullMethodName     = "/hdsd.v1.Query/ListReplicas"
 	Query_GetStatus_FullMethodName        = "/hdsd.v1.Query/GetStatus"
 	Query_GetOverview_FullMethodName      = "/hdsd.v1.Query/GetOverview"
 	Query_Watch_FullMethodName            = "/hdsd.v1.Query/Watch"
@@ -65,6 +66,9 @@ type QueryClient interface {
 	// ListClients returns the connected clients, and how much of what each asked
 	// for it has. NOT_FOUND if the cluster was never known.
 	ListClients(ctx context.Context, in *ListClientsRequest, opts ...grpc.CallOption) (*ListClientsResponse, error)
+	// ListReplicas returns the replicas of the coordinator; a coordinator alone is
+	// the only one.
+	ListReplicas(ctx context.Context, in *ListReplicasRequest, opts ...grpc.CallOption) (*ListReplicasResponse, error)
 	// GetStatus says on the whole how hdsd and what it checks are, and what needs
 	// attention. It counts the clusters that the caller may see.
 	GetStatus(ctx context.Context, in *GetStatusRequest, opts ...grpc.CallOption) (*GetStatusResponse, error)
@@ -171,6 +175,16 @@ func (c *queryClient) ListClients(ctx context.Context, in *ListClientsRequest, o
 	return out, nil
 }
 
+func (c *queryClient) ListReplicas(ctx context.Context, in *ListReplicasRequest, opts ...grpc.CallOption) (*ListReplicasResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListReplicasResponse)
+	err := c.cc.Invoke(ctx, Query_ListReplicas_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *queryClient) GetStatus(ctx context.Context, in *GetStatusRequest, opts ...grpc.CallOption) (*GetStatusResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetStatusResponse)
@@ -250,6 +264,9 @@ type QueryServer interface {
 	// ListClients returns the connected clients, and how much of what each asked
 	// for it has. NOT_FOUND if the cluster was never known.
 	ListClients(context.Context, *ListClientsRequest) (*ListClientsResponse, error)
+	// ListReplicas returns the replicas of the coordinator; a coordinator alone is
+	// the only one.
+	ListReplicas(context.Context, *ListReplicasRequest) (*ListReplicasResponse, error)
 	// GetStatus says on the whole how hdsd and what it checks are, and what needs
 	// attention. It counts the clusters that the caller may see.
 	GetStatus(context.Context, *GetStatusRequest) (*GetStatusResponse, error)
@@ -299,6 +316,9 @@ func (UnimplementedQueryServer) ListPaths(context.Context, *ListPathsRequest) (*
 }
 func (UnimplementedQueryServer) ListClients(context.Context, *ListClientsRequest) (*ListClientsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListClients not implemented")
+}
+func (UnimplementedQueryServer) ListReplicas(context.Context, *ListReplicasRequest) (*ListReplicasResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListReplicas not implemented")
 }
 func (UnimplementedQueryServer) GetStatus(context.Context, *GetStatusRequest) (*GetStatusResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetStatus not implemented")
@@ -477,6 +497,24 @@ func _Query_ListClients_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Query_ListReplicas_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListReplicasRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).ListReplicas(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Query_ListReplicas_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).ListReplicas(ctx, req.(*ListReplicasRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Query_GetStatus_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetStatusRequest)
 	if err := dec(in); err != nil {
@@ -580,6 +618,10 @@ var Query_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListClients",
 			Handler:    _Query_ListClients_Handler,
+		},
+		{
+			MethodName: "ListReplicas",
+			Handler:    _Query_ListReplicas_Handler,
 		},
 		{
 			MethodName: "GetStatus",
