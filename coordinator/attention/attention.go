@@ -40,6 +40,18 @@ const (
 	Frozen          Kind = "FROZEN"
 )
 
+// order has the kinds as Of lists them.
+var order = []Kind{
+	NoCheckers, NotReady, NoLeader, EngineLost, ClusterDown, NoHealthy, ZoneDown, Panic, ClusterHalfDown, NotChecked, TooFewCheckers, ReplicaLost,
+	HealthHeld, CheckerDoubted, CheckerSilent, CheckerBlind, PlanesRefusing, SourceBroken, ShrinkageHeld, HistoryFailing, MessagesWait, ProbesLimited, Frozen,
+}
+
+// Compare orders kinds, the worst first and those of a newer release last.
+func (k Kind) Compare(other Kind) int {
+	rank := func(k Kind) int { return (slices.Index(order, k) + len(order) + 1) % (len(order) + 1) }
+	return cmp.Compare(rank(k), rank(other))
+}
+
 // Item is a matter that needs attention.
 type Item struct {
 	Kind    Kind

@@ -39,7 +39,12 @@ func TestWorstFirst(t *testing.T) {
 		Refusing: at(""), Broken: []attention.Named{at("file")}, Shrunk: []attention.Named{at("mesh")}, History: at(""), Frozen: at(""), Waiting: at("caller a"), WaitingAnswers: at("caller b"), ProbeLimit: at(""),
 	}
 	var got []string
+	last := attention.NoCheckers
 	for _, i := range attention.Of(&f) {
+		if last.Compare(i.Kind) > 0 || i.Kind.Compare("OF_A_NEWER_RELEASE") >= 0 {
+			t.Errorf("%s comes after %s, but compares less", i.Kind, last)
+		}
+		last = i.Kind
 		if !i.Since.Equal(noon) {
 			t.Errorf("%s since %s", i.Kind, i.Since)
 		}

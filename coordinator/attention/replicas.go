@@ -22,6 +22,12 @@ func LeaderSilentText(leader, reason string) string {
 		"traffic is not affected; see whether " + leader + " runs, and whether replicas reach each other"
 }
 
+// ReplicaSilentText is the text of ReplicaLost for a replica that is there, and does not answer this one.
+func ReplicaSilentText(replica, reason string) string {
+	return "replica " + replica + " does not answer this one: " + reason + "; its clients are missing in what this one shows; " +
+		"traffic is not affected; see whether replicas reach each other"
+}
+
 // EngineLostText is the text of EngineLost.
 func EngineLostText(reason string) string {
 	return "etcd does not answer this replica: " + reason + "; its data planes keep the last health and its checkers go on, " +

@@ -95,7 +95,7 @@ func subscribers(streams []publish.Client) []api.Client {
 // which it acknowledges by reporting.
 func checkerClient(k *api.Checker) api.Client {
 	c := api.Client{
-		ID: k.ID, Kind: api.KindChecker, Connected: k.Connected, TypeURL: specifierType, Resources: 1, LastAck: k.LastReport,
+		ID: k.ID, Kind: api.KindChecker, Connected: k.Connected, TypeURL: specifierType, Resources: 1, LastAck: k.LastReport, Replica: k.Replica,
 	}
 	if k.Specifier == hds.Synced {
 		c.Synced = 1

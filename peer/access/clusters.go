@@ -18,6 +18,11 @@ type Clusters struct {
 // AllClusters is every cluster.
 func AllClusters() Clusters { return Clusters{unlimited: true} }
 
+// ClustersOf is the clusters whose names match some globs.
+func ClustersOf(globs ...string) Clusters {
+	return Clusters{globs: slices.Compact(slices.Sorted(slices.Values(globs)))}
+}
+
 // All reports whether these are all clusters, whatever their names.
 func (c Clusters) All() bool { return c.unlimited }
 
