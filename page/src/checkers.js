@@ -27,7 +27,7 @@ export function Checkers() {
     ${answer?.length > 0 && html`<${Table} caption="Checkers, worst first" head=${["Checker", "Zone", "Version", "Connected", "Endpoints", "Checks/s", "Specifier", "Last report", "Believed", "Note"]} rows=${answer.toSorted((a, b) => rank(a) - rank(b)).map((c) => html`<tr key=${c.id}>
       <th scope="row">${c.id}</th><td>${where(c.locality)}</td><td>${c.version}</td><td class=${c.connected ? "" : "bad"}>${yes(c.connected)}</td><td>${c.assignedEndpoints}</td>
       <td>${c.checksPerSecond.toFixed(1)}</td><td>${c.connected ? c.specifier : "–"}</td><td><${Time} at=${c.lastReport} /></td><td class=${c.trusted ? "" : "bad"}>${yes(c.trusted)} <${Trust} of=${c} /></td>
-      <td>${c.lostSince && html`<span class="bad">LOST</span> <${Time} at=${c.lostSince} />: ${c.lostReason} `}${[byOperator(c.operator), c.distrustReason, c.blindReason && `blind: ${c.blindReason}`, c.probation && `on probation: ${c.probationReason}`, ...(c.cutPaths ?? []).map((p) => `path to ${p.to} cut: ${p.reason}`)].filter(Boolean).join("; ")}</td></tr>`)} />`}
+      <td>${c.lostSince && html`<span class="bad">LOST</span> <${Time} at=${c.lostSince} />: ${c.lostReason} `}${[byOperator(c.operator), c.distrustReason, c.blindReason && `blind: ${c.blindReason}`, c.probation && `on probation: ${c.probationReason}`, c.replica && `at the replica ${c.replica}`, ...(c.cutPaths ?? []).map((p) => `path to ${p.to} cut: ${p.reason}`)].filter(Boolean).join("; ")}</td></tr>`)} />`}
     <${Paths} />`;
 }
 

@@ -14,9 +14,10 @@ const rank = (c) => (c.error > 0 ? 0 : c.stale > 0 || c.unasked > 0 || !c.connec
 
 function Connected() {
   const { answer, error } = usePoll((signal) => all("/v1/clients", "clients", {}, signal), 3000, []);
+  const several = answer?.some((c) => c.replica);
   return html`<section aria-label="Who is connected"><h2>Who is connected</h2><${Trouble} error=${error} />
     ${answer?.length === 0 && html`<p>None is connected.</p>`}
-    ${answer?.length > 0 && html`<${Table} caption="Clients, worst first" head=${["Client", "Kind", "Type", "Has", "Behind", "Refused", "Last accepted", "Error"]} rows=${answer.toSorted((a, b) => rank(a) - rank(b)).map((c) => html`<tr key=${c.id + c.kind + c.typeUrl}>
-      <th scope="row">${c.id}</th><td>${c.kind}</td><td>${typeOf(c.typeUrl)}</td><td>${c.synced} of ${c.resources}</td><td class=${c.stale ? "bad" : ""}>${c.stale}</td><td class=${c.error ? "bad" : ""}>${c.error}</td>
+    ${answer?.length > 0 && html`<${Table} caption="Clients, worst first" head=${["Client", "Kind", ...(several ? ["Replica"] : []), "Type", "Has", "Behind", "Refused", "Last accepted", "Error"]} rows=${answer.toSorted((a, b) => rank(a) - rank(b)).map((c) => html`<tr key=${c.id + c.kind + c.typeUrl + c.replica}>
+      <th scope="row">${c.id}</th><td>${c.kind}</td>${several && html`<td>${c.replica}</td>`}<td>${typeOf(c.typeUrl)}</td><td>${c.synced} of ${c.resources}</td><td class=${c.stale ? "bad" : ""}>${c.stale}</td><td class=${c.error ? "bad" : ""}>${c.error}</td>
       <td><${Time} at=${c.lastAck} /></td><td>${c.lastError}</td></tr>`)} />`}</section>`;
 }
