@@ -139,6 +139,16 @@ func Aside(ctx context.Context, wait func() error) error {
 	return err
 }
 
+// InTurn does work in a turn of a queue, which Aside gives up and takes again.
+func InTurn(ctx context.Context, turns *limit.Queue, caller string, rows int64, work func(context.Context) error) (err error) {
+	d := &delivery{caller: caller, waitTurn: func(ctx context.Context) (*limit.Turn, error) { return turns.Work(ctx, caller, rows) }}
+	if d.turn, err = d.waitTurn(ctx); err != nil {
+		return err
+	}
+	defer func() { d.turn.Release() }()
+	return work(withDelivery(ctx, d))
+}
+
 // send counts the rows of an answer until it is sent.
 func (l *Limits) send(d *delivery, rows int) error {
 	if l.Rows == nil {

@@ -23,18 +23,41 @@ func (b *Backend) Answer(ctx context.Context, text []byte) ([]byte, error) {
 	if err := json.Unmarshal(text, &q); err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "reading a question: %v", err)
 	}
-	select {
-	case b.turns <- struct{}{}:
-		defer func() { <-b.turns }()
-	case <-ctx.Done():
-		return nil, status.FromContextError(ctx.Err()).Err()
-	}
+	q.bound()
 	var a answer
-	var err error
-	if a.Value, err = b.value(access.With(ctx, permit{q.Visible.clusters()}), &q); err != nil {
-		a.Failure = encodeFailure(err)
+	err := api.InTurn(access.With(ctx, permit{q.Visible.clusters()}), b.turns, "", q.rows(), func(ctx context.Context) (err error) {
+		if a.Value, err = b.value(ctx, &q); err != nil {
+			a.Failure = encodeFailure(err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, status.FromContextError(err).Err()
 	}
 	return json.Marshal(a)
+}
+
+// bound limits the rows of an answer.
+func (q *question) bound() {
+	within := func(limit int) int { return min(max(limit, 1), api.MaxPageSize) }
+	if q.Endpoints != nil {
+		q.Endpoints.Limit = within(q.Endpoints.Limit)
+	}
+	if q.Clusters != nil {
+		q.Clusters.Limit = within(q.Clusters.Limit)
+	}
+	q.Limit = min(max(q.Limit, 0), api.MaxOverview)
+}
+
+// rows is the number of rows that a question may cost.
+func (q *question) rows() int64 {
+	switch {
+	case q.Endpoints != nil:
+		return int64(q.Endpoints.Limit)
+	case q.Clusters != nil:
+		return int64(q.Clusters.Limit)
+	}
+	return api.DefaultPageSize
 }
 
 // permit is that of a caller at another replica.
@@ -78,7 +101,7 @@ func (b *Backend) value(ctx context.Context, q *question) ([]byte, error) {
 		}
 		return encode(s, err)
 	case q.Kind == kindOverview:
-		return encode(b.Backend.Overview(ctx, min(max(q.Limit, 0), api.MaxOverview)))
+		return encode(b.Backend.Overview(ctx, q.Limit))
 	case q.Kind == kindReplica:
 		return encode(b.own(ctx))
 	}

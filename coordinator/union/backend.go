@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"hdsd/api"
+	"hdsd/health"
+	"hdsd/peer/limit"
 )
 
 // Peers are the other replicas. Any goroutine may call the methods.
@@ -29,13 +31,13 @@ type Backend struct {
 
 	id     string
 	peers  Peers
-	turns  chan struct{} // held while a question of another replica is answered
+	turns  *limit.Queue // of questions of other replicas
 	silent silences
 }
 
 // New makes a Backend of a replica with this id, on top of its own.
 func New(id string, own api.Backend, peers Peers) *Backend {
-	return &Backend{Backend: own, id: id, peers: peers, turns: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), silent: silences{all: map[string]*silence{}}}
+	return &Backend{Backend: own, id: id, peers: peers, turns: limit.NewWork(runtime.GOMAXPROCS(0)/2, api.DefaultPageSize), silent: silences{all: map[string]*silence{}}}
 }
 
 // rows is a page of a list.
@@ -50,6 +52,11 @@ func (b *Backend) Endpoints(ctx context.Context, q api.EndpointQuery) ([]api.End
 		return b.Backend.Endpoints(ctx, q)
 	}
 	if found, ok, err := askLeader[rows[api.EndpointHealth]](ctx, b, question{Kind: kindEndpoints, Endpoints: &q}); ok {
+		for i := range found.Rows {
+			if e := &found.Rows[i]; e.Override != nil && e.Voted == nil {
+				e.Voted = &health.Verdict{Reason: "another replica does not tell"} // readers count on it
+			}
+		}
 		return found.Rows, found.More, err
 	}
 	return b.Backend.Endpoints(ctx, q)

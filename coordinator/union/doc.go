@@ -26,8 +26,8 @@
 //
 // # Bounds
 //
-// A question has at most MaxQuestion bytes, an answer MaxAnswer. Lists that come in pages are cut to fit. A few questions of
-// other replicas are answered at a time; the others wait.
+// A question has at most MaxQuestion bytes, an answer MaxAnswer. Lists that come in pages are cut to fit. Questions of
+// other replicas take turns, as those of clients do, so that half of the processors are left for health.
 //
 // # Goroutines
 //

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"hdsd/api"
@@ -21,14 +22,21 @@ type own struct {
 	id          string
 	err         error // of all questions
 	endpoints   int
+	override    *api.Override // of each endpoint
+	limits      []int         // that it was asked for
 	clients     []api.Client
 	status      api.Status
 	clusters    []api.Cluster
 	seen        []access.Clusters // which callers might see
 	asked       []string
+
+	aside, busy chan struct{} // Checkers waits for an element, without its turn or with it; nil: it does not wait
+	mu          sync.Mutex    // guards what it notes
 }
 
 func (o *own) ask(ctx context.Context, question string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.asked, o.seen = append(o.asked, question), append(o.seen, access.FromContext(ctx).Clusters())
 	return o.err
 }
@@ -37,8 +45,9 @@ func (o *own) Endpoints(ctx context.Context, q api.EndpointQuery) (found []api.E
 	if err := o.ask(ctx, "endpoints"); err != nil {
 		return nil, false, err
 	}
+	o.limits = append(o.limits, q.Limit)
 	for i := range min(o.endpoints, q.Limit) {
-		found = append(found, api.EndpointHealth{Endpoint: health.Endpoint{Cluster: o.id, Address: fmt.Sprint(i)}})
+		found = append(found, api.EndpointHealth{Endpoint: health.Endpoint{Cluster: o.id, Address: fmt.Sprint(i)}, Override: o.override})
 	}
 	return found, o.endpoints > q.Limit, nil
 }
@@ -48,7 +57,14 @@ func (o *own) Clusters(ctx context.Context, _ api.ClusterQuery) ([]api.Cluster, 
 }
 
 func (o *own) Checkers(ctx context.Context) ([]api.Checker, error) {
-	return []api.Checker{{Checker: health.Checker{ID: o.id}}}, o.ask(ctx, "checkers")
+	err := o.ask(ctx, "checkers")
+	if o.aside != nil {
+		_ = api.Aside(ctx, func() error { <-o.aside; return nil })
+	}
+	if o.busy != nil {
+		<-o.busy
+	}
+	return []api.Checker{{Checker: health.Checker{ID: o.id}}}, err
 }
 
 func (o *own) Paths(ctx context.Context) ([]api.Path, error) {

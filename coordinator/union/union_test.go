@@ -2,7 +2,6 @@ package union
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -330,6 +329,26 @@ func TestQuestionsOfAnotherRelease(t *testing.T) {
 	}
 }
 
+// TestLimitsOfQuestionsAreBounded, whatever another replica asks for.
+func TestLimitsOfQuestionsAreBounded(t *testing.T) {
+	n := newNetwork()
+	for limit, want := range map[int]int{-1: 1, 0: 1, 7: 7, 1 << 40: api.MaxPageSize} {
+		n.own["a"].limits = nil
+		if _, _, err := n.replicas["b"].Endpoints(t.Context(), api.EndpointQuery{Limit: limit}); err != nil || !slices.Equal(n.own["a"].limits, []int{want}) {
+			t.Errorf("%d: asked for %v, %v", limit, n.own["a"].limits, err)
+		}
+	}
+}
+
+// TestAnOverrideHasAVote beside it, though another replica does not send one: what shows it counts on that.
+func TestAnOverrideHasAVote(t *testing.T) {
+	n := newNetwork()
+	n.own["a"].override = &api.Override{Author: "ann"}
+	if found, _, err := n.replicas["b"].Endpoints(t.Context(), api.EndpointQuery{Limit: 1}); err != nil || found[0].Override.Author != "ann" || found[0].Voted == nil {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
 // TestPagesAreCutToFit, and say that there is more; other answers fail.
 func TestPagesAreCutToFit(t *testing.T) {
 	defer func(before int) { maxValue = before }(maxValue)
@@ -359,23 +378,42 @@ func TestAttentionIsBounded(t *testing.T) {
 	}
 }
 
-// TestAFewQuestionsAreAnsweredAtATime: the others wait, until their callers give up.
-func TestAFewQuestionsAreAnsweredAtATime(t *testing.T) {
-	b := newNetwork().replicas["a"]
-	for range cap(b.turns) {
-		b.turns <- struct{}{}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	text, err := json.Marshal(question{Kind: kindCheckers})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.Answer(ctx, text); status.Code(err) != codes.Canceled {
-		t.Error(err)
-	}
-	<-b.turns
-	if _, err := b.Answer(t.Context(), text); err != nil {
-		t.Error(err)
-	}
+// TestQuestionsTakeTurns: one that waits for other work leaves its turn to others, and one without a turn waits until its
+// caller gives up.
+func TestQuestionsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork()
+		b, text := n.replicas["a"], []byte(`{"Kind":"checkers"}`)
+		n.own["a"].aside = make(chan struct{})
+		ended := make(chan error)
+		for range 5 {
+			go func() { _, err := b.Answer(t.Context(), text); ended <- err }()
+		}
+		synctest.Wait()
+		if waiting := len(n.own["a"].asked); waiting != 5 {
+			t.Errorf("%d questions of 5 wait for other work", waiting)
+		}
+		for range 5 {
+			n.own["a"].aside <- struct{}{}
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+		n.own["a"].aside, n.own["a"].busy = nil, make(chan struct{})
+		for range 20 {
+			go func() { _, err := b.Answer(t.Context(), text); ended <- err }()
+		}
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := b.Answer(ctx, text); status.Code(err) != codes.DeadlineExceeded || len(n.own["a"].asked) >= 5+20 {
+			t.Errorf("%v; %d are answered at a time", err, len(n.own["a"].asked)-5)
+		}
+		close(n.own["a"].busy)
+		for range 20 {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }

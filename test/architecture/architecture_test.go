@@ -111,7 +111,7 @@ var mayImport = map[string][]string{
 	"notify/send":           {"notify"},
 	"page":                  {"internal/rest"},
 	"coordinator/query":     {"peer/access", "api", "coordinator/attention", "catalog", "coordinator/feed", "csds", "eds", "hds", "health", "gen/hdsd/store/v1", "incident", "source/xds", "store", "publish"},
-	"coordinator/union":     {"api", "coordinator/attention", "internal/redact", "peer/access"},
+	"coordinator/union":     {"api", "coordinator/attention", "health", "internal/redact", "peer/access", "peer/limit"},
 	"coordinator":           {"peer/access", "peer/access/guard", "aggregate", "api", "assign", "rollout/canary", "config", "catalog", "coordinator/feed", "fleet", "coordinator/query", "coordinator/attention", "coordinator/tally", "catalog/targets", "machine", "machine/recording", "notify", "notify/send", "rollout", "ruling", "csds", "eds", "eds/files", "gen/hdsd/config/v1", "gen/hdsd/store/v1", "hds", "envoy/specifier", "health", "log", "peer", "internal/origin", "internal/rest", "internal/wire", "relay", "source", "source/hold", "store", "peer/certs", "peer/limit/inflight", "peer/limit", "internal/printable", "internal/reason", "page", "publish"},
 	"internal/export":       {"gen/hdsd/v1"},
 	"cmd/hdsd":              {"api", "bootstrap", "check", "config", "coordinator", "coordinator/attention", "gen/hdsd/config/v1", "gen/hdsd/v1", "envoy/specifier", "health", "internal/demo", "internal/duration", "internal/envoytypes", "internal/export", "internal/reason", "internal/suggest", "internal/table", "machine", "machine/recording", "simulate", "simulate/scenario", "source", "store", "validate", "internal/printable"},
