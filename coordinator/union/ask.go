@@ -71,20 +71,17 @@ func (b *Backend) ask(ctx context.Context, replica string, q question) ([]byte, 
 // errImpatient is the reason why a replica is not waited for any longer.
 var errImpatient = fmt.Errorf("it has not answered for %v", patience)
 
-// decode reads an answer.
+// decode reads an answer into the value that a pointer is to.
 func decode(text []byte, value any) error {
 	if len(text) > MaxAnswer {
 		return fmt.Errorf("the answer has %d bytes, more than %d", len(text), MaxAnswer)
 	}
-	var a answer
+	a := answer{Value: value}
 	if err := json.Unmarshal(text, &a); err != nil {
 		return fmt.Errorf("reading an answer: %w", err)
 	}
 	if a.Failure != nil {
 		return a.Failure.err()
-	}
-	if err := json.Unmarshal(a.Value, value); err != nil {
-		return fmt.Errorf("reading an answer: %w", err)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package union
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -68,8 +67,8 @@ func (v *visible) clusters() access.Clusters {
 
 // answer is the answer to a question.
 type answer struct {
-	Failure *failure        `json:",omitempty"`
-	Value   json.RawMessage `json:",omitempty"` // without a failure
+	Failure *failure `json:",omitempty"`
+	Value   any      `json:",omitempty"` // without a failure
 }
 
 // failure is an error of a Backend.

@@ -37,8 +37,8 @@ func fill(t *testing.T, path string, v reflect.Value, zero bool, number *int) {
 			v.Set(reflect.ValueOf(noon.Add(time.Duration(*number) * time.Nanosecond)))
 		}
 		return
-	case reflect.TypeFor[json.RawMessage]():
-		v.SetBytes([]byte(`{}`))
+	case reflect.TypeFor[any]():
+		v.Set(reflect.ValueOf(map[string]any{}))
 		return
 	case reflect.TypeFor[[]*corev3.HealthCheck]():
 		return // cluster hides it
