@@ -83,6 +83,9 @@ func decode(text []byte, value any) error {
 	if a.Failure != nil {
 		return a.Failure.err()
 	}
+	if v, ok := value.(interface{ check() error }); ok {
+		return v.check()
+	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package union
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"time"
 
@@ -44,6 +45,14 @@ func New(id string, own api.Backend, peers Peers) *Backend {
 type rows[Row any] struct {
 	Rows []Row
 	More bool
+}
+
+// check reports a page without an end: the next one goes on behind its last row.
+func (r *rows[Row]) check() error {
+	if r.More && len(r.Rows) == 0 {
+		return errors.New("the answer has no rows, and says that there are more")
+	}
+	return nil
 }
 
 // Endpoints implements api.Backend. The past is the same on each replica.

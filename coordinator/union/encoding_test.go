@@ -28,7 +28,7 @@ var messages = map[string]any{
 
 // fill sets each field below a value to one of its own, or with zero, each pointer to a zero value. It fails for what JSON
 // would lose.
-func fill(t *testing.T, path string, v reflect.Value, zero bool, number *int) {
+func fill(t testing.TB, path string, v reflect.Value, zero bool, number *int) {
 	t.Helper()
 	*number++
 	switch v.Type() {
