@@ -83,6 +83,24 @@ func (l *Log) claim(ctx context.Context, lease int64) (int64, error) {
 	return t.epoch, nil
 }
 
+// AwaitEnd waits until another epoch has begun, or the leader's key is deleted. It returns the error of ctx otherwise.
+// While etcd is away, the leadership does not end.
+func (l *Log) AwaitEnd(ctx context.Context, epoch int64) error {
+	ctx, cancel := l.client.bound(ctx)
+	defer cancel()
+	for {
+		view, changed := l.client.view.get()
+		if view.Known && view.revision >= epoch && view.Epoch != epoch {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
 // Resign ends the leadership of an epoch, and keeps the session. A replica that does not lead resigns
 // nothing.
 func (l *Log) Resign(ctx context.Context, epoch int64) error {

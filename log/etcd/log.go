@@ -54,6 +54,17 @@ func (l *Log) Head(ctx context.Context) (uint64, error) {
 	return e.head(), err
 }
 
+// Begin returns the sequence of the first entry, or of the next one if there is none. The errors are those of Head.
+func (l *Log) Begin(ctx context.Context) (uint64, error) {
+	ctx, cancel := l.client.bound(ctx)
+	defer cancel()
+	e, err := retry(ctx, l.client.extent)
+	if err == nil {
+		err = e.check(l.fleet.ID, 0)
+	}
+	return e.begins(), err
+}
+
 // termOf returns the term of an epoch, or ErrFenced if this replica has led in a later one or never.
 func (l *Log) termOf(epoch int64) (term, error) {
 	l.mu.Lock()
