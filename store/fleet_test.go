@@ -51,7 +51,7 @@ func TestDiverges(t *testing.T) {
 		"an entry":    func(s *Store) { s.Apply(&log.Entry{Trust: &log.TrustChange{Checker: "c"}}) },
 		"transitions": func(s *Store) { s.Append(flips(1)) },
 		"after another": func(s *Store) {
-			s.Follow([]*log.Entry{{Transitions: flips(9)}}, 8)
+			s.Follow([]*log.Entry{{Transitions: flips(9)}}, 8, Records{})
 			s.Apply(&log.Entry{Transitions: flips(2)})
 		},
 	} {
@@ -73,7 +73,7 @@ func TestDiverges(t *testing.T) {
 				s = open(t, dir)
 				wantCursor(t, s, want)
 			}
-			s.Follow([]*log.Entry{{Transitions: flips(4)}}, 9)
+			s.Follow([]*log.Entry{{Transitions: flips(4)}}, 9, Records{})
 			flush(t, s)
 			wantCursor(t, s, Cursor{Fleet: fleetName, Sequence: 9, Diverged: true})
 			setFleet(t, s, "new", 3)
@@ -87,7 +87,7 @@ func TestAnOlderReleaseIsNoticed(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	setFleet(t, s, fleetName, 7)
-	s.Follow([]*log.Entry{{Transitions: flips(4)}}, 8)
+	s.Follow([]*log.Entry{{Transitions: flips(4)}}, 8, Records{})
 	flush(t, s)
 	s.intake.fleet.joined.Store(false)
 	s.Append(flips(6)[4:])
@@ -131,7 +131,7 @@ func TestSalvageDiverges(t *testing.T) {
 		dir := t.TempDir()
 		s := open(t, dir)
 		setFleet(t, s, fleetName, 7)
-		s.Follow([]*log.Entry{{Transitions: flips(4), Plan: map[string][]health.Hash{"c": {1}}}}, 8)
+		s.Follow([]*log.Entry{{Transitions: flips(4), Plan: map[string][]health.Hash{"c": {1}}}}, 8, Records{})
 		flush(t, s)
 		if lossy {
 			edit(t, s, func(tx *bolt.Tx) error {
@@ -153,13 +153,13 @@ func TestSalvageDiverges(t *testing.T) {
 func TestRestoreOfAFleet(t *testing.T) {
 	s := open(t, t.TempDir())
 	setFleet(t, s, fleetName, 7)
-	s.Follow([]*log.Entry{{Transitions: flips(20)}}, 8)
+	s.Follow([]*log.Entry{{Transitions: flips(20)}}, 8, Records{})
 	flush(t, s)
 	var copied bytes.Buffer
 	if err := s.Backup(&copied); err != nil {
 		t.Fatal(err)
 	}
-	s.Follow([]*log.Entry{{Transitions: flips(21)[20:]}}, 9)
+	s.Follow([]*log.Entry{{Transitions: flips(21)[20:]}}, 9, Records{})
 	dir, path := t.TempDir(), fileWith(t, copied.Bytes())
 	want := Cursor{Fleet: fleetName, Sequence: 8}
 	if info, err := Examine(t.Context(), path); err != nil || info.Cursor != want {
@@ -180,7 +180,7 @@ func TestRestoreOfAFleet(t *testing.T) {
 func TestReplace(t *testing.T) {
 	peer := open(t, t.TempDir())
 	setFleet(t, peer, fleetName, 7)
-	peer.Follow([]*log.Entry{{Transitions: flips(20)}}, 8)
+	peer.Follow([]*log.Entry{{Transitions: flips(20)}}, 8, Records{})
 	flush(t, peer)
 	stream := func() io.Reader {
 		t.Helper()
@@ -229,7 +229,7 @@ func TestReplace(t *testing.T) {
 	}
 	s = open(dir)
 	wantCursor(t, s, Cursor{Fleet: fleetName, Sequence: 8})
-	s.Follow([]*log.Entry{{Transitions: flips(25)[20:]}}, 9)
+	s.Follow([]*log.Entry{{Transitions: flips(25)[20:]}}, 9, Records{})
 	flush(t, s)
 	if got := len(queryAll(t, s, Query{})); got != 25 {
 		t.Errorf("%d transitions", got)

@@ -5,16 +5,25 @@ import (
 	"hdsd/log"
 )
 
-// Follow adds entries of the log of a fleet, events that come from them, and the sequence of the last
+// Records are the events and the entries of the audit that entries of the log lead to.
+type Records struct {
+	Events []Event
+	Audit  []AuditEntry
+}
+
+// Follow adds entries of the log of a fleet, their records, and the sequence of the last
 // of them. One transaction has all of these, so a crash leaves the database with exactly the entries up
 // to its cursor. SetFleet comes first. Follow ignores entries up to a cursor that it has got before. It
 // does not wait for the disk; Flush does. The entries must not change afterwards.
-func (s *Store) Follow(entries []*log.Entry, cursor uint64, events ...Event) {
+func (s *Store) Follow(entries []*log.Entry, cursor uint64, r Records) {
 	if !s.isBefore(cursor) {
 		return
 	}
 	rows := newIntake(0) // collects rows only
-	next := &portion{advance: advance{sequence: cursor}, events: journalEntries(events)}
+	next := &portion{advance: advance{sequence: cursor}, events: records{waiting: journalEntries(r.Events)}}
+	for i := range r.Audit {
+		next.audit.waiting = append(next.audit.waiting, &r.Audit[i])
+	}
 	var parts [][]health.Transition
 	for _, e := range entries {
 		s.applyFirst(rows, e)

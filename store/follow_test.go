@@ -40,17 +40,19 @@ type totals struct {
 	states      []log.State // index: the cursor
 	transitions []int
 	events      []int
+	audit       []int
 }
 
 // totalsOf sums up a log. Each entry has an event for each of its transitions.
 func totalsOf(entries []*log.Entry) totals {
 	var state log.State
-	all := totals{states: []log.State{{}}, transitions: []int{0}, events: []int{0}}
+	all := totals{states: []log.State{{}}, transitions: []int{0}, events: []int{0}, audit: []int{0}}
 	for i, e := range entries {
 		state.Apply(e)
 		all.states = append(all.states, state.Clone())
 		all.transitions = append(all.transitions, all.transitions[i]+len(e.Transitions))
 		all.events = append(all.events, all.events[i]+len(eventsOf(e)))
+		all.audit = append(all.audit, all.audit[i]+len(auditOf(e)))
 	}
 	return all
 }
@@ -58,6 +60,13 @@ func totalsOf(entries []*log.Entry) totals {
 func eventsOf(e *log.Entry) (all []Event) {
 	for i := range e.Transitions {
 		all = append(all, Event{Time: e.Transitions[i].Time, Kind: storev1.EventKind_NOTE, Text: e.Transitions[i].Reason})
+	}
+	return all
+}
+
+func auditOf(e *log.Entry) (all []AuditEntry) {
+	for i := range e.Overrides {
+		all = append(all, AuditEntry{Time: e.Overrides[i].Override.Since, Action: "SetOverride", Reason: e.Overrides[i].Override.Reason})
 	}
 	return all
 }
@@ -90,12 +99,17 @@ func (all *totals) check(s *Store) (cursor uint64, err error) {
 		if count := tx.Bucket(transitions).Stats().KeyN + int(missing); count != all.transitions[cursor] {
 			return fmt.Errorf("at entry %d: %d transitions, %d of them in gaps, want %d", cursor, count, missing, all.transitions[cursor])
 		}
-		count := 0
-		if tx.Bucket(events) != nil {
-			count = tx.Bucket(events).Stats().KeyN
-		}
-		if count != all.events[cursor] {
-			return fmt.Errorf("at entry %d: %d events, want %d", cursor, count, all.events[cursor])
+		for _, journal := range []struct {
+			bucket []byte
+			wants  []int
+		}{{events, all.events}, {audit, all.audit}} {
+			count := 0
+			if rows := tx.Bucket(journal.bucket); rows != nil {
+				count = rows.Stats().KeyN
+			}
+			if count != journal.wants[cursor] {
+				return fmt.Errorf("at entry %d: %d %s, want %d", cursor, count, journal.bucket, journal.wants[cursor])
+			}
 		}
 		return nil
 	})
@@ -160,17 +174,18 @@ func follow(t *testing.T, seed uint64, fails bool) {
 		for end := min(next+75, len(entries)); next < end; {
 			count := min(1+random.IntN(3), end-next)
 			some := entries[next : next+count]
-			var events []Event
+			var made Records
 			for _, e := range some {
-				events = append(events, eventsOf(e)...)
+				made.Events = append(made.Events, eventsOf(e)...)
+				made.Audit = append(made.Audit, auditOf(e)...)
 			}
 			large := fails && next%100 <= 40 && next%100+count > 40
 			if large {
 				setRoom(s, 1)
 			}
 			next += count
-			s.Follow(some, uint64(next), events...)
-			s.Follow(some, uint64(next), events...) // twice changes nothing
+			s.Follow(some, uint64(next), made)
+			s.Follow(some, uint64(next), made) // twice changes nothing
 			if large && s.Durable(t.Context()) == nil {
 				t.Fatalf("seed %d: entry %d is durable on a full disk", seed, next)
 			}
@@ -261,12 +276,12 @@ func TestEventsOfPortionsAreBounded(t *testing.T) {
 		for i := range events {
 			events[i] = Event{Time: sec(float64(16*n + i)), Kind: storev1.EventKind_NOTE, Text: "note"}
 		}
-		s.Follow([]*log.Entry{{Clusters: []string{fmt.Sprint(n)}}}, uint64(n+1), events...)
+		s.Follow([]*log.Entry{{Clusters: []string{fmt.Sprint(n)}}}, uint64(n+1), Records{Events: events})
 	}
 	s.intake.mu.Lock()
 	waiting := 0
 	for _, p := range s.intake.fleet.portions {
-		waiting += len(p.events)
+		waiting += len(p.events.waiting)
 	}
 	s.intake.mu.Unlock()
 	s.db.committing.Unlock()

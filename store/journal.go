@@ -88,19 +88,19 @@ func (j *journal) moveTo(g *group, steady uint64) (missing Gap) {
 	return missing
 }
 
-// placeIn gives the events of a portion their places.
-func (j *journal) placeIn(s *portion, steady uint64) {
+// place gives the records of a portion their places.
+func (j *journal) place(r *records, steady uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	rows := map[string][]byte{}
-	if s.lost.Transitions > 0 {
-		j.put(rows, j.lost(s.lost), steady)
+	if r.lost.Transitions > 0 {
+		j.put(rows, j.lost(r.lost), steady)
 	}
-	for _, e := range s.events {
+	for _, e := range r.waiting {
 		j.put(rows, e, steady)
 	}
-	s.events, s.lost = nil, Gap{}
-	s.addPlaced(rows)
+	r.waiting, r.lost = nil, Gap{}
+	r.addPlaced(rows)
 }
 
 // put adds a row. The caller holds the lock.

@@ -30,7 +30,8 @@ func (q *fleetQueue) add(next *portion, limit int) {
 	} else {
 		q.portions = append(q.portions, next)
 	}
-	q.boundEvents()
+	q.bound(func(p *portion) *records { return &p.events })
+	q.bound(func(p *portion) *records { return &p.audit })
 }
 
 // move adds a portion without transitions, and counts it as submitted.
@@ -49,14 +50,14 @@ func (q *fleetQueue) last() *portion {
 	return q.portions[len(q.portions)-1]
 }
 
-// boundEvents drops the oldest events.
-func (q *fleetQueue) boundEvents() {
+// bound drops the oldest entries of a journal.
+func (q *fleetQueue) bound(of func(*portion) *records) {
 	excess := -maxWaiting
 	for _, p := range q.portions {
-		excess += len(p.events)
+		excess += len(of(p).waiting)
 	}
 	for i := 0; excess > 0; i++ {
-		excess -= q.portions[i].dropEvents(excess)
+		excess -= of(q.portions[i]).drop(excess)
 	}
 }
 
@@ -92,9 +93,24 @@ type portion struct {
 	advance advance
 	plan    map[string][]health.Hash
 	rows    changes
-	events  []journalEntry
-	lost    Gap               // events dropped before these
-	placed  map[string][]byte // rows of earlier events, which have their keys
+	events  records
+	audit   records
+}
+
+// records are the entries of a portion for a journal.
+type records struct {
+	waiting []journalEntry
+	lost    Gap               // entries dropped before these
+	placed  map[string][]byte // rows of earlier entries, which have their keys
+}
+
+// add adds the records behind.
+func (r *records) add(next *records) {
+	r.waiting = append(r.waiting, next.waiting...)
+	if next.lost.Transitions > 0 {
+		r.lost.join(next.lost)
+	}
+	r.addPlaced(next.placed)
 }
 
 // add adds the portion behind.
@@ -102,11 +118,8 @@ func (p *portion) add(next *portion) {
 	p.end = next.end
 	p.advance.add(next.advance)
 	p.addRows(next.plan, next.rows)
-	p.events = append(p.events, next.events...)
-	if next.lost.Transitions > 0 {
-		p.lost.join(next.lost)
-	}
-	p.addPlaced(next.placed)
+	p.events.add(&next.events)
+	p.audit.add(&next.audit)
 }
 
 // addRows adds newer rows.
@@ -121,22 +134,22 @@ func (p *portion) addRows(plan map[string][]health.Hash, rows changes) {
 	}
 }
 
-// addPlaced adds rows of events.
-func (p *portion) addPlaced(rows map[string][]byte) {
-	if p.placed == nil {
-		p.placed = rows
+// addPlaced adds rows.
+func (r *records) addPlaced(rows map[string][]byte) {
+	if r.placed == nil {
+		r.placed = rows
 	} else {
-		maps.Copy(p.placed, rows)
+		maps.Copy(r.placed, rows)
 	}
 }
 
-// dropEvents drops the oldest events, up to a limit, and returns their number.
-func (p *portion) dropEvents(limit int) (dropped int) {
-	dropped = min(limit, len(p.events))
-	for _, e := range p.events[:dropped] {
-		p.lost.add(e.moment())
+// drop drops the oldest entries, up to a limit, and returns their number.
+func (r *records) drop(limit int) (dropped int) {
+	dropped = min(limit, len(r.waiting))
+	for _, e := range r.waiting[:dropped] {
+		r.lost.add(e.moment())
 	}
-	p.events = append([]journalEntry(nil), p.events[dropped:]...)
+	r.waiting = append([]journalEntry(nil), r.waiting[dropped:]...)
 	return dropped
 }
 

@@ -117,11 +117,9 @@ func (g *group) writeRows(tx *bolt.Tx) error {
 		if err := s.rows.write(tx); err != nil {
 			return err
 		}
-		if len(s.placed) == 0 {
-			continue
-		}
-		if err := putRows(tx, events, s.placed); err != nil {
-			return fmt.Errorf("%s: %w", events, err)
+		placed := changes{string(events): s.events.placed, string(audit): s.audit.placed}
+		if err := placed.write(tx); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -154,7 +154,8 @@ func (w *writer) save(g *group) bool {
 	g.unaudited = w.trail.moveTo(g, w.time.steady())
 	w.diary.moveTo(g, w.time.steady())
 	for _, s := range g.portions {
-		w.diary.placeIn(s, w.time.steady())
+		w.diary.place(&s.events, w.time.steady())
+		w.trail.place(&s.audit, w.time.steady())
 	}
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		last, began := w.isClosing(), time.Now()

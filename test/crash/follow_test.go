@@ -56,7 +56,7 @@ func follower(dir string, _ int) error {
 			e, its := entryAt(n)
 			entries, events = append(entries, e), append(events, its...)
 		}
-		s.Follow(entries, n, events...)
+		s.Follow(entries, n, store.Records{Events: events})
 		if random.IntN(8) == 0 {
 			for s.Durable(ctx) != nil {
 				continue
