@@ -121,4 +121,6 @@ func (f files) readAuthorities() ([]*x509.Certificate, digest, *FileError) {
 // accepts implements source: a certificate of any authority suffices.
 func (files) accepts([][]*x509.Certificate) error { return nil }
 
+func (files) namesHosts() bool { return true }
+
 func (files) close() error { return nil }

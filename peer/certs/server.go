@@ -42,7 +42,10 @@ type source interface {
 	pair() (tls.Certificate, digest, error)
 	clientAuthorities() ([]*x509.Certificate, digest, error)
 
-	// accepts returns an error if no verified chain of a client suffices.
+	// namesHosts reports whether certificates of servers have the names of their hosts.
+	namesHosts() bool
+
+	// accepts returns an error if no verified chain of a peer suffices.
 	accepts(chains [][]*x509.Certificate) error
 
 	close() error
@@ -121,6 +124,45 @@ func (s *Server) Config() *tls.Config {
 	outer := s.good.Clone()
 	outer.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) { return s.forClient(hello.Conn), nil }
 	return outer
+}
+
+// Peer returns a configuration for calls to servers that have certificates of the same authorities as clients, as
+// replicas have. Each handshake uses the current content. A certificate from files must have the name of the
+// server.
+func (s *Server) Peer() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: s.o.Protocols, Time: s.o.Now,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			s.Look()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			pair := s.pair.value
+			return &pair, nil
+		},
+		InsecureSkipVerify: true, //nolint:gosec // VerifyConnection verifies with the current authorities
+		VerifyConnection:   s.verifyServer,
+	}
+}
+
+// verifyServer verifies the certificate of a server.
+func (s *Server) verifyServer(state tls.ConnectionState) error {
+	s.mu.Lock()
+	options := x509.VerifyOptions{Roots: s.pool, CurrentTime: s.o.Now(), Intermediates: x509.NewCertPool()}
+	s.mu.Unlock()
+	if options.Roots == nil {
+		return errors.New("there are no authorities for the certificates of other replicas")
+	}
+	if s.source.namesHosts() {
+		options.DNSName = state.ServerName
+	}
+	for _, cert := range state.PeerCertificates[1:] {
+		options.Intermediates.AddCert(cert)
+	}
+	chains, err := state.PeerCertificates[0].Verify(options)
+	if err != nil {
+		return err
+	}
+	return s.source.accepts(chains)
 }
 
 // forClient returns the configuration for one handshake.

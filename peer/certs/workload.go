@@ -133,6 +133,9 @@ func (w *workloadAPI) accepts(chains [][]*x509.Certificate) error {
 	return err
 }
 
+// namesHosts reports that SVIDs name workloads.
+func (*workloadAPI) namesHosts() bool { return false }
+
 func (w *workloadAPI) close() error { return w.Close() }
 
 // sumOf identifies certificates, whatever their order.
