@@ -112,7 +112,7 @@ func newLeaderLab(t testing.TB, seed uint64) *leaderLab {
 func (l *leaderLab) catchUp() {
 	for i := range l.pending {
 		if l.follower != nil {
-			l.publish(l.follower.Deliver(l.now, &l.pending[i]))
+			l.follower.Deliver(l.now, &l.pending[i], l.publishEffect)
 		}
 	}
 	l.pending = nil
@@ -132,7 +132,14 @@ func (l *leaderLab) startFollower() {
 		for _, name := range slices.Sorted(maps.Keys(l.present)) {
 			d.Changed = append(d.Changed, l.present[name])
 		}
-		l.publish(l.follower.Deliver(l.now, &d))
+		l.follower.Deliver(l.now, &d, l.publishEffect)
+	}
+}
+
+// publishEffect publishes an effect to the data planes of the follower.
+func (l *leaderLab) publishEffect(e machine.Effect) {
+	if e, ok := e.(machine.Published); ok {
+		l.publish([]publish.Change{*e.Change})
 	}
 }
 

@@ -33,7 +33,7 @@ func (m *Machine) applyDelivery(now time.Time, d *catalog.Delivery) {
 			probes[k.Source.Name] = changed.Renewed
 		}
 	}
-	m.yield(m.announceClusters(&change))
+	m.yield(announceClusters(m.Rulings, &change))
 	effects := m.Rulings.Apply(now, change)
 	m.setMembers(now, effects.Members, probes)
 	planner{m}.replan(moved)
@@ -48,10 +48,10 @@ func (m *Machine) applyDelivery(now time.Time, d *catalog.Delivery) {
 }
 
 // announceClusters returns the effect that announces a change of the clusters.
-func (m *Machine) announceClusters(change *ruling.Change) ClustersChanged {
-	effect := ClustersChanged{Removed: change.Removed, Changed: change.Changed, Previous: map[string]*catalog.Cluster{}, Conclusive: m.Rulings.IsConclusive()}
+func announceClusters(rulings *ruling.Table, change *ruling.Change) ClustersChanged {
+	effect := ClustersChanged{Removed: change.Removed, Changed: change.Changed, Previous: map[string]*catalog.Cluster{}, Conclusive: rulings.IsConclusive()}
 	remember := func(name string) {
-		if k := m.Rulings.Cluster(name); k != nil {
+		if k := rulings.Cluster(name); k != nil {
 			effect.Previous[name] = k
 		}
 	}

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"hdsd/catalog"
@@ -17,6 +18,8 @@ import (
 type Follower struct {
 	State   log.State
 	Rulings *ruling.Table // published health, overrides, freezes
+
+	rules *catalog.Rules
 }
 
 // NewFollower returns a Follower with the stored state, which it owns from then on.
@@ -30,15 +33,28 @@ func NewFollower(s log.State) *Follower {
 	return f
 }
 
-// Deliver applies a change of the clusters, and returns the changes for data planes.
-func (f *Follower) Deliver(now time.Time, d *catalog.Delivery) []publish.Change {
+// Deliver applies a change of the clusters. It yields ClustersChanged, the changes for data planes, and
+// ClustersApplied, as a Machine does.
+func (f *Follower) Deliver(now time.Time, d *catalog.Delivery, yield func(Effect)) {
+	before := f.Rulings.Len()
+	initialChanged := f.rules != nil && f.rules.InitialHealth != d.Rules.InitialHealth
+	f.rules = d.Rules
 	change := ruling.Change{InitialHealth: d.Rules.InitialHealth, Removed: d.Removed, Answered: d.Answered, Complete: d.Complete}
 	for _, changed := range d.Changed {
 		change.Changed = append(change.Changed, changed.Cluster)
 	}
+	yield(announceClusters(f.Rulings, &change))
 	effects := f.Rulings.Apply(now, change)
 	announced := f.Rulings.Announce(now, effects.Unannounced)
-	return append(ruling.Changes(effects.Decisions), ruling.Changes(announced.Decisions)...)
+	for _, decisions := range [][]ruling.Decision{effects.Decisions, announced.Decisions} {
+		for _, c := range ruling.Changes(decisions) {
+			yield(Published{&c})
+		}
+	}
+	yield(ClustersApplied{
+		Removed: d.Removed, Changed: change.Changed, InitialHealthChanged: initialChanged,
+		PreviouslyChecked: before, NothingChecked: before > 0 && f.Rulings.Len() == 0,
+	})
 }
 
 // Follow applies the next entry of the log, and returns the changes for data planes.
@@ -50,4 +66,67 @@ func (f *Follower) Follow(now time.Time, e *log.Entry) []publish.Change {
 		}
 	}
 	return ruling.Follow(f.Rulings, now, e)
+}
+
+// View returns a Machine to read. It has the health of the Follower, and no checkers and votes.
+func (f *Follower) View(t Timing) *Machine {
+	m := New(t)
+	m.Rulings, m.Trust, m.Rules = f.Rulings, f.State.Trust, f.rules
+	if m.Rules == nil {
+		m.Rules = &catalog.Rules{}
+	}
+	return m
+}
+
+// FollowOrder is Follow for an entry of an order of an operator, and sets the results of the order.
+func (f *Follower) FollowOrder(now time.Time, e *log.Entry, order Event) []publish.Change {
+	f.answer(order, e)
+	changes := f.Follow(now, e)
+	if o, ok := order.(*SetOverride); ok {
+		if applied := f.override(o.Override.Scope); applied != nil {
+			o.Applied = *applied
+		}
+	}
+	return changes
+}
+
+// answer sets the results of an order from the state before an entry.
+func (f *Follower) answer(order Event, e *log.Entry) {
+	switch o := order.(type) {
+	case *SetOverride:
+		o.Replaced = f.override(o.Override.Scope)
+	case *ClearOverrides:
+		for i := range e.Overrides {
+			ended := ruling.Override{Override: e.Overrides[i].Override}
+			if present := f.override(ended.Scope); present != nil {
+				ended = *present
+			}
+			o.Ended = append(o.Ended, ended)
+		}
+	case *Freeze:
+		if o.Before, o.After = f.Rulings.Frozen(), f.Rulings.Frozen(); e.Freeze != nil {
+			o.Before, o.After = e.Freeze.Before, e.Freeze.After
+		}
+	case *Unfreeze:
+		if e.Freeze != nil {
+			o.Before = e.Freeze.Before
+		}
+	case *SetTrust:
+		if e.Trust != nil {
+			o.Change, o.Trust = *e.Trust, *e.Trust.After
+		}
+	case *ClearTrust:
+		if e.Trust != nil {
+			o.Change, o.Changed = *e.Trust, true
+		}
+	}
+}
+
+// override returns the override with exactly this scope; nil without one.
+func (f *Follower) override(scope health.Endpoint) *ruling.Override {
+	all := f.Rulings.Overrides()
+	if i := slices.IndexFunc(all, func(o ruling.Override) bool { return o.Scope == scope }); i >= 0 {
+		return &all[i]
+	}
+	return nil
 }

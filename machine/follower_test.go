@@ -20,7 +20,7 @@ func TestAFollowerTakesNothingOverItself(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	f := machine.NewFollower(log.State{})
 	f.Follow(now, &log.Entry{Transitions: []health.Transition{{Time: now, Endpoint: web.Checked.Key(0), To: health.Healthy, Reason: "3 of 3 checkers say HEALTHY"}}})
-	f.Deliver(now, &catalog.Delivery{Rules: rules, Changed: []catalog.Change{{Cluster: web}}, Complete: true})
+	f.Deliver(now, &catalog.Delivery{Rules: rules, Changed: []catalog.Change{{Cluster: web}}, Complete: true}, func(machine.Effect) {})
 	if f.Rulings.Takeover("web").Done {
 		t.Error("it is taken over without an entry")
 	}
