@@ -48,15 +48,15 @@ type (
 		Specifier *specifier.Specifier
 	}
 
-	// OrderDone ends an order: with its entries, or with an error.
+	// OrderDone ends an order. Without an error, the fields of its results are set.
 	OrderDone struct {
-		ID      log.OrderID
-		Entries []*log.Entry
-		Err     error
+		ID  log.OrderID
+		Err error
 	}
 
 	// Decided carries an effect of the Machine of the leader, for metrics and events. It precedes the entry in
-	// the log, and may never come to be there. It is none of Published, Logged and SpecifierMade.
+	// the log, and may never come to be there. Without a Machine, the Follower has the effects that are about the
+	// clusters and the time. It is none of Published, Logged and SpecifierMade.
 	Decided struct{ machine.Effect }
 
 	// Promoted reports that this replica leads.

@@ -68,6 +68,8 @@ type (
 		Sequence uint64
 		Err      error
 	}
+	// LogEnded reports that this replica cannot follow the log, and why.
+	LogEnded struct{ Err error }
 	// Undecided reports that an entry may be in the log, or come to be there. The replica commits it again.
 	Undecided struct {
 		Epoch    int64

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hdsd/log"
+	"hdsd/machine"
 )
 
 const (
@@ -32,10 +33,10 @@ type orders struct {
 
 type waitingOrder struct {
 	Order
-	since   time.Time
-	term    Term   // of the leader that has it; zero: none
-	lapse   uint64 // the last entry that may have it, if another term has begun since; 0: none has
-	entries []*log.Entry
+	since  time.Time
+	term   Term   // of the leader that has it; zero: none
+	lapse  uint64 // the last entry that may have it, if another term has begun since; 0: none has
+	isDone bool   // the log has it
 }
 
 // add adds an order. It returns false if there are too many.
@@ -72,25 +73,27 @@ func (o *orders) begin(term Term, head uint64) {
 	}
 }
 
-// read notes an entry.
-func (o *orders) read(e *log.Entry) {
+// read returns the order of this replica that an entry carries out; nil without one.
+func (o *orders) read(e *log.Entry) machine.Event {
 	if e.Order == (log.OrderID{}) {
-		return
+		return nil
 	}
 	for _, w := range o.waiting {
-		if w.ID == e.Order {
-			w.entries = append(w.entries, e)
+		if w.ID == e.Order && !w.isDone {
+			w.isDone = true
+			return w.Event
 		}
 	}
+	return nil
 }
 
 // end ends the orders that are carried out, and those that cannot be any more: of an earlier term, not in the
 // log up to a position behind which there are no entries of that term, or without a leader for too long.
 func (o *orders) end(now time.Time, position uint64, yield func(Effect)) {
 	o.waiting = slices.DeleteFunc(o.waiting, func(w *waitingOrder) bool {
-		done := OrderDone{ID: w.ID, Entries: w.entries}
+		done := OrderDone{ID: w.ID}
 		switch {
-		case len(w.entries) > 0:
+		case w.isDone:
 		case w.lapse != 0 && position >= w.lapse:
 			done.Err = ErrLeaderChanged
 		case w.term == Term{} && now.Sub(w.since) >= orderPatience:

@@ -10,6 +10,7 @@ import (
 	"hdsd/log"
 	"hdsd/log/batch"
 	"hdsd/machine"
+	"hdsd/publish"
 )
 
 // Options are the parameters of a Replica.
@@ -50,9 +51,12 @@ type Replica struct {
 	term      *term // nil until the log is read
 	committer committer
 
-	nextTick time.Time
-	yield    func(Effect) // of the current step
+	next  schedule
+	yield func(Effect) // of the current step
 }
+
+// schedule has the times of due work.
+type schedule struct{ tick, forget time.Time }
 
 // link is a link to a replica.
 type link struct {
@@ -102,7 +106,7 @@ func (r *Replica) Step(now time.Time, e Event, yield func(Effect)) {
 
 // Wait returns the time to the next Tick.
 func (r *Replica) Wait(now time.Time) time.Duration {
-	next := r.nextTick
+	next := r.next.tick
 	if due, ok := r.committer.due(); r.won != nil && ok && due.Before(next) {
 		next = due
 	}
@@ -116,9 +120,7 @@ func (e Local) handle(r *Replica, now time.Time) {
 	case machine.Delivered:
 		r.deliver(now, &e.Delivery)
 	case machine.Answered:
-		if r.term != nil {
-			r.term.step(now, e)
-		}
+		r.yield(Decided{machine.SourcesAnswered{}})
 	default:
 		r.roster.handle(now, e)
 	}
@@ -133,10 +135,18 @@ func (r *Replica) deliver(now time.Time, d *catalog.Delivery) {
 		r.clusters[change.Cluster.Source.Name] = change.Cluster
 	}
 	r.delivery = d
-	changes := r.Follower.Deliver(now, d)
-	for i := range changes {
-		r.yield(Published{&changes[i]})
-	}
+	r.Follower.Deliver(now, d, func(e machine.Effect) {
+		switch e := e.(type) {
+		case machine.Published:
+			r.yield(Published(e))
+		case machine.ClustersApplied:
+			if r.term == nil { // otherwise the Machine has yet to apply them
+				r.yield(Decided{e})
+			}
+		default:
+			r.yield(Decided{e})
+		}
+	})
 	if r.term != nil {
 		r.term.step(now, machine.Delivered{Delivery: *d})
 	}
@@ -150,12 +160,30 @@ func (e Tick) handle(r *Replica, now time.Time) {
 		r.term.tick(now, e.ReceivedUntil)
 		wait = min(wait, r.term.machine.Wait())
 	}
-	r.nextTick = now.Add(wait)
+	if r.term == nil {
+		r.yield(Decided{machine.TickHandled{}})
+	}
+	r.forget(now)
+	r.next.tick = now.Add(wait)
 	r.orders.end(now, r.position, r.yield)
 	if l := r.links[r.leader.replica]; l != nil && l.number == r.leader.link && !l.busy {
 		r.sendReport(l) // the leader must hear of this replica
 	}
 }
+
+// forget lets the store forget absent endpoints now and then.
+func (r *Replica) forget(now time.Time) {
+	if r.next.forget.IsZero() {
+		r.next.forget = now.Add(machine.ForgetDelay)
+	}
+	if !now.Before(r.next.forget) && r.isComplete() {
+		r.next.forget = now.Add(machine.ForgetInterval)
+		r.yield(Decided{machine.ForgetDue{}})
+	}
+}
+
+// isComplete reports whether all sources of this replica have told all of their clusters.
+func (r *Replica) isComplete() bool { return r.delivery != nil && r.delivery.Complete }
 
 func (e Ordered) handle(r *Replica, now time.Time) {
 	if !r.orders.add(now, Order{e.ID, e.Order, e.Operator}) {
@@ -230,13 +258,14 @@ func (r *Replica) promote(now time.Time) {
 		all.Changed = append(all.Changed, catalog.Change{Cluster: r.clusters[name]})
 	}
 	r.committer.begin(now, id.Epoch, head)
+	r.term = newTerm(now, id, head, r.options.Timing, r.yield)
 	r.yield(Promoted{id})
-	r.term = newTerm(now, id, head, r.options.Timing, r.Follower.State.Clone(), &all, r.yield)
+	r.term.restore(now, r.Follower.State.Clone(), &all)
 	r.leader = leader{term: id}
 	r.orders.begin(id, head)
 	r.roster.markAll()
 	r.report(now, r.options.ID, &Report{Term: id, Full: true, Sessions: r.roster.take(id)})
-	r.nextTick = now
+	r.next.tick = now
 }
 
 // beginTerm begins the time to settle, when the replicas with a session have reported, also those that lost it
@@ -292,16 +321,23 @@ func (e Read) handle(r *Replica, now time.Time) {
 	}
 	r.position = e.Sequence
 	for _, entry := range entries {
-		changes := r.Follower.Follow(now, entry)
+		changes := r.apply(now, entry)
 		for i := range changes {
 			r.yield(Published{&changes[i]})
 		}
-		r.orders.read(entry)
 	}
 	if !r.joiner.Unfinished() {
 		r.yield(Stored{entries, e.Sequence})
 	}
 	r.orders.end(now, r.position, r.yield)
+}
+
+// apply applies an entry of the log, which may carry out an order of this replica.
+func (r *Replica) apply(now time.Time, e *log.Entry) []publish.Change {
+	if order := r.orders.read(e); order != nil {
+		return r.Follower.FollowOrder(now, e, order)
+	}
+	return r.Follower.Follow(now, e)
 }
 
 // stop ends the following of a log that the replica cannot read.
@@ -310,6 +346,12 @@ func (r *Replica) stop(err error) {
 	r.yield(Faulted{err})
 	if r.won != nil {
 		r.resign(err)
+	}
+}
+
+func (e LogEnded) handle(r *Replica, _ time.Time) {
+	if r.fault == nil {
+		r.stop(e.Err)
 	}
 }
 

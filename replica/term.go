@@ -48,15 +48,18 @@ type taken struct {
 	refused []Refusal // the latest maxOrders
 }
 
-// newTerm makes a Machine that goes on with the state of the log.
-func newTerm(now time.Time, id Term, head uint64, timing machine.Timing, state log.State, clusters *catalog.Delivery, yield func(Effect)) *term {
-	t := &term{
+// newTerm returns a term with a new Machine.
+func newTerm(now time.Time, id Term, head uint64, timing machine.Timing, yield func(Effect)) *term {
+	return &term{
 		id: id, head: head, started: now, report: timing.Report, machine: machine.New(timing), yield: yield,
 		peers: map[string]*peer{}, holdings: map[string]*holding{}, contested: map[string]bool{}, orders: map[uint64]*taken{},
 	}
+}
+
+// restore lets the Machine go on with the state of the log.
+func (t *term) restore(now time.Time, state log.State, clusters *catalog.Delivery) {
 	t.machine.Restore(&state)
 	t.step(now, machine.Delivered{Delivery: *clusters})
-	return t
 }
 
 // begin begins the time to settle.
@@ -69,7 +72,7 @@ func (t *term) begin(now time.Time) {
 func (t *term) step(now time.Time, e machine.Event) {
 	t.machine.Step(now, e, func(e machine.Effect) {
 		switch e := e.(type) {
-		case machine.Published: // the Follower publishes
+		case machine.Published, machine.ClustersChanged, machine.ForgetDue: // the Follower has them
 		case machine.Logged:
 			t.entries = append(t.entries, e.Entry)
 		case machine.SpecifierMade:
@@ -206,7 +209,7 @@ func (t *term) sendAgain(from string, s *Session) {
 func (t *term) tick(now, received time.Time) {
 	for _, replica := range slices.Sorted(maps.Keys(t.peers)) {
 		switch p := t.peers[replica]; {
-		case !p.closed.IsZero() && now.Sub(p.closed) >= t.report, now.Sub(p.heard) >= silentReports*t.report:
+		case !p.closed.IsZero() && now.Sub(p.closed) >= t.report, now.Sub(p.heard) >= t.silence():
 			delete(t.peers, replica)
 			t.withdraw(replica)
 			for _, checker := range t.heldBy(replica) {
@@ -217,12 +220,15 @@ func (t *term) tick(now, received time.Time) {
 		}
 	}
 	for _, checker := range slices.Sorted(maps.Keys(t.contested)) {
-		if h := t.holdings[checker]; now.Sub(h.heard) >= silentReports*t.report {
+		if h := t.holdings[checker]; now.Sub(h.heard) >= t.silence() {
 			t.giveToRival(now, checker, h)
 		}
 	}
 	t.step(now, machine.Tick{ReceivedUntil: received})
 }
+
+// silence returns the time after which a replica, or a session, is silent.
+func (t *term) silence() time.Duration { return max(silentReports*t.report, minSilence) }
 
 // closeLink notes the end of a link.
 func (t *term) closeLink(now time.Time, replica string) {
@@ -264,8 +270,9 @@ func (t *term) directions(replica string, done uint64) *Directions {
 
 const (
 	// silentReports is the number of report intervals after which a silent replica counts as gone, and a
-	// silent session makes room for another of the same checker.
+	// silent session makes room for another of the same checker. The time is minSilence at least.
 	silentReports = 3
+	minSilence    = time.Second
 
 	// maxDirections bounds the specifiers in a message, in bytes, but for the last one.
 	maxDirections = 4 << 20

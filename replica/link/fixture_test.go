@@ -153,7 +153,7 @@ func (n *network) run(id, address string) *node {
 	p.Links = New(Options{ID: id, Process: n.processes, Version: "1.0", Log: zerolog.Nop(), Dial: n.dial}, p.post)
 	stopServing := n.serve(address, p.Register)
 	p.stop = func() {
-		p.Links.Close()
+		p.Close()
 		stopServing()
 	}
 	n.Cleanup(p.stop)

@@ -34,7 +34,6 @@ type process struct {
 	done    chan struct{} // ends the replica
 	ended   chan struct{}
 	others  []*process
-	entries uint64 // of the log, if it leads
 
 	mu     sync.Mutex // guards the fields below
 	health map[health.EndpointID]health.Status
