@@ -1,0 +1,325 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"hdsd/log/etcd"
+	"hdsd/replica"
+)
+
+const (
+	// retryPause is the time before a commit of unknown fate is repeated.
+	retryPause = 200 * time.Millisecond
+
+	// trimInterval is the time between two trims of the log.
+	trimInterval = 10 * time.Second
+
+	// resignPause is the time for which a replica that has resigned lets others lead.
+	resignPause = time.Second
+)
+
+// Options are the parameters of an Engine.
+type Options struct {
+	Etcd etcd.Options
+
+	// Post passes an event to the replica. It may wait.
+	Post func(replica.Event)
+
+	// Joined stores the fleet and the cursor, before the first event. The log had the entries up to head then. An error
+	// ends Run.
+	Joined func(ctx context.Context, fleet string, cursor, head uint64) error
+
+	// Members takes the addresses of the other replicas that have a session, by their ids.
+	Members func(map[string]string)
+}
+
+// Place is where a replica goes on with a log.
+type Place struct {
+	Fleet  string // that the replica belongs to; empty: it takes the one that it finds, or founds one
+	Cursor uint64 // latest entry that the replica has
+
+	// Found founds the fleet, with a log that goes on after the cursor: the replica has a history and belongs to
+	// no fleet. A retry has the same place.
+	Found bool
+}
+
+// Engine is the session of a replica at etcd.
+type Engine struct {
+	options Options
+	client  *etcd.Client
+
+	mu    sync.Mutex
+	log   *etcd.Log // nil until the replica has joined; guarded by mu
+	term  term      // guarded by mu
+	read  window    // guarded by mu
+	fault error     // why the replica cannot go on; guarded by mu
+
+	running context.Context // of Run; set before log
+	tasks   sync.WaitGroup
+}
+
+// term is the time in which the replica leads.
+type term struct {
+	epoch int64 // 0: it does not lead
+	ctx   context.Context
+	end   context.CancelCauseFunc
+}
+
+// ErrOwnHistory is the error of a replica with a history that is not that of the fleet.
+var ErrOwnHistory = errors.New("the database of this replica has a history of its own, and etcd has a fleet already: give the replica an empty data_dir, " +
+	"and it copies the database of another replica; or begin a new fleet with this history, under another replication.etcd.prefix")
+
+var errResigned = errors.New("the replica has resigned")
+
+// Open begins the session. It does not wait for etcd. An error is about the options.
+func Open(o Options) (*Engine, error) {
+	client, err := etcd.Open(o.Etcd)
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{options: o, client: client}, nil
+}
+
+// Close ends the session. Run must have returned.
+func (e *Engine) Close() error { return e.client.Close() }
+
+// Behind reports whether the log does not have the entries after a place any more, or begins with a history of
+// another replica. Then the replica needs the database of another one, of those in sources. It waits for etcd until ctx
+// ends. The errors are those of Join.
+func (e *Engine) Behind(ctx context.Context, p Place) (fleet string, sources []etcd.Member, err error) {
+	if p.Found {
+		return "", nil, nil
+	}
+	log, err := e.client.Join(ctx, p.Fleet, p.Cursor)
+	if err != nil {
+		return "", nil, err
+	}
+	begin, err := log.Begin(ctx)
+	if err != nil || p.Cursor+1 >= begin {
+		return "", nil, err
+	}
+	view, _ := e.client.View()
+	sources = slices.DeleteFunc(slices.Clone(view.Members), func(m etcd.Member) bool { return m.ID == e.options.Etcd.ID })
+	return log.Fleet(), sources, nil
+}
+
+// Run joins the log, and posts events until ctx ends. It returns an error of package log/etcd with which the
+// replica cannot go on, or one of Joined.
+func (e *Engine) Run(ctx context.Context, p Place) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	log, cursor, err := e.join(ctx, p)
+	if err != nil {
+		return e.failed(ctx, err)
+	}
+	e.mu.Lock()
+	e.running, e.log = ctx, log
+	e.mu.Unlock()
+	e.tasks.Go(func() { e.follow(ctx, cancel, log, cursor) })
+	e.tasks.Go(func() { e.campaign(ctx, cancel, log) })
+	e.tasks.Go(func() { e.tellMembers(ctx) })
+	<-ctx.Done()
+	e.tasks.Wait()
+	return e.failed(ctx, context.Cause(ctx))
+}
+
+// join joins the log, and returns the entry after which this replica reads it.
+func (e *Engine) join(ctx context.Context, p Place) (log *etcd.Log, cursor uint64, err error) {
+	if p.Found {
+		if err := e.client.Found(ctx, p.Fleet, p.Cursor); errors.Is(err, etcd.ErrFounded) {
+			return nil, 0, fmt.Errorf("%w: %w", ErrOwnHistory, err)
+		} else if err != nil {
+			return nil, 0, err
+		}
+	}
+	if log, err = e.client.Join(ctx, p.Fleet, p.Cursor); err != nil {
+		return nil, 0, err
+	}
+	head, err := log.Head(ctx)
+	if err == nil {
+		err = e.options.Joined(ctx, log.Fleet(), p.Cursor, head)
+	}
+	return log, p.Cursor, err
+}
+
+// failed notes an error that is not the end of the context.
+func (e *Engine) failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.fault = err
+	return err
+}
+
+// follow posts the entries of the log.
+func (e *Engine) follow(ctx context.Context, fail context.CancelCauseFunc, log *etcd.Log, cursor uint64) {
+	fail(log.Follow(ctx, cursor, func(entry etcd.Entry) error {
+		e.options.Post(replica.Read{Sequence: entry.Sequence, Epoch: entry.Epoch, Payload: entry.Payload})
+		e.mu.Lock()
+		e.read.add(entry.Sequence, len(entry.Payload))
+		e.mu.Unlock()
+		return ctx.Err()
+	}))
+}
+
+// campaign posts the beginning and the end of each leadership of this replica.
+func (e *Engine) campaign(ctx context.Context, fail context.CancelCauseFunc, log *etcd.Log) {
+	for ctx.Err() == nil {
+		epoch, err := log.Campaign(ctx)
+		if err == nil {
+			err = e.lead(ctx, log, epoch)
+		}
+		if err != nil {
+			fail(err)
+		}
+	}
+}
+
+// lead posts an epoch of this replica, and waits for its end.
+func (e *Engine) lead(ctx context.Context, log *etcd.Log, epoch int64) error {
+	head, err := log.Head(ctx)
+	if err != nil {
+		return err
+	}
+	t := term{epoch: epoch}
+	t.ctx, t.end = context.WithCancelCause(ctx)
+	defer t.end(nil)
+	e.setTerm(t)
+	e.options.Post(replica.Won{Epoch: epoch, Head: head})
+	e.tasks.Go(func() { e.trim(t.ctx, log, epoch) })
+	err = log.AwaitEnd(t.ctx, epoch)
+	e.setTerm(term{})
+	e.options.Post(replica.Lost{Epoch: epoch})
+	if errors.Is(err, errResigned) {
+		if err := log.Resign(ctx, epoch); err != nil {
+			return err
+		}
+		sleep(ctx, resignPause)
+		return nil
+	}
+	return err
+}
+
+// trim removes the entries from the log that it need not keep, now and then, while this replica leads.
+func (e *Engine) trim(ctx context.Context, log *etcd.Log, epoch int64) {
+	for trimmed := uint64(0); ; sleep(ctx, trimInterval) {
+		e.mu.Lock()
+		until := e.read.outdated()
+		e.mu.Unlock()
+		if ctx.Err() != nil {
+			return
+		}
+		if until <= trimmed {
+			continue
+		}
+		if err := log.Trim(ctx, epoch, until); err != nil { // etcd is away, or the term has ended
+			e.options.Etcd.Log.Debug().Str("event", "log_not_trimmed").Err(err).Msg("")
+			continue
+		}
+		trimmed = until
+	}
+}
+
+func (e *Engine) setTerm(t term) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.term = t
+}
+
+// tellMembers posts the replicas that have a session.
+func (e *Engine) tellMembers(ctx context.Context) {
+	for {
+		view, changed := e.client.View()
+		if view.Known {
+			var ids []string
+			others := map[string]string{}
+			for _, m := range view.Members {
+				if ids = append(ids, m.ID); m.ID != e.options.Etcd.ID {
+					others[m.ID] = m.Address
+				}
+			}
+			e.options.Members(others)
+			e.options.Post(replica.Members{Replicas: ids})
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Commit appends an entry to the log, and posts the outcome. It does not wait.
+func (e *Engine) Commit(c replica.Commit) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.term.epoch != c.Epoch {
+		return // Lost follows
+	}
+	log, ctx := e.log, e.term.ctx
+	e.tasks.Go(func() { e.commit(ctx, log, c) })
+}
+
+func (e *Engine) commit(ctx context.Context, log *etcd.Log, c replica.Commit) {
+	err := log.Commit(ctx, c.Epoch, c.Sequence, c.Payload)
+	switch {
+	case err == nil:
+		e.options.Post(replica.Committed{Epoch: c.Epoch, Sequence: c.Sequence})
+	case isRefusal(err):
+		e.options.Post(replica.Refused{Epoch: c.Epoch, Sequence: c.Sequence, Err: err})
+	default:
+		sleep(ctx, retryPause)
+		e.options.Post(replica.Undecided{Epoch: c.Epoch, Sequence: c.Sequence})
+	}
+}
+
+// isRefusal reports whether an entry is not in the log and never will be.
+func isRefusal(err error) bool {
+	for _, refusal := range []error{
+		etcd.ErrFenced, etcd.ErrTaken, etcd.ErrGap, etcd.ErrTooLarge, etcd.ErrOtherFleet, etcd.ErrWiped, etcd.ErrRestored, etcd.ErrDamaged,
+	} {
+		if errors.Is(err, refusal) {
+			return true
+		}
+	}
+	return false
+}
+
+// Resign ends the leadership of an epoch. It does not wait.
+func (e *Engine) Resign(r replica.Resign) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.term.epoch == r.Epoch {
+		e.term.end(errResigned)
+	}
+}
+
+// Depose ends the session of the leader of an epoch, which runs no more. So another replica leads at once.
+func (e *Engine) Depose(ctx context.Context, epoch int64) error { return e.client.Depose(ctx, epoch) }
+
+// View returns the replicas and the leader. The next change closes the channel.
+func (e *Engine) View() (etcd.View, <-chan struct{}) { return e.client.View() }
+
+// Status returns the state of the session, and the error with which Run has ended.
+func (e *Engine) Status() (etcd.Status, error) {
+	s, _ := e.client.Status()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return s, e.fault
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
