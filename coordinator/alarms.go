@@ -32,6 +32,7 @@ type alarms struct {
 	notify        func([]notify.Change) // must not wait; may be nil
 	onComplete    func()                // called once, after the first complete notification; nil afterwards
 	pending       []notify.Change
+	followed      *configv1.Metrics // for clusters with metrics of their own
 
 	quorum              quorum          // the figures that tooFew is about
 	tooFew              attention.Named // without a name
@@ -45,6 +46,9 @@ func newAlarms(log zerolog.Logger, m *stateMetrics, v view, names *outsideNames)
 
 func (a *alarms) observe(now time.Time, e machine.Effect) {
 	m := a.view.core.Machine
+	if _, answered := e.(machine.SourcesAnswered); !answered && a.view.core.follows() {
+		return // the leader reports the troubles of all replicas
+	}
 	switch e := e.(type) {
 	case machine.FleetChanged:
 		a.settled = a.settled || e.Settled
@@ -67,6 +71,14 @@ func (a *alarms) observe(now time.Time, e machine.Effect) {
 		a.report(now)
 		a.names.forget(func(own string) bool { return m.Rulings.Cluster(own) != nil })
 	}
+}
+
+// reset forgets what is counted. The leader of replicas counts anew.
+func (a *alarms) reset() {
+	a.tally, a.panics, a.pending = tally.New(), tally.NewPanics(), nil
+	a.quorum, a.tooFew, a.probeLimit, a.settled = quorum{}, attention.Named{}, probeLimit{}, false
+	a.follow(a.followed)
+	a.metrics.set(a.tally.Counts(), a.tally.ZonesDown(), a.panics.Count())
 }
 
 // probeLimit is the latest state of the addresses that have no room for more probes.
@@ -163,7 +175,10 @@ func (a *alarms) addFleetEvents(now time.Time, events []fleet.Event) {
 }
 
 // follow sets the clusters with metrics of their own.
-func (a *alarms) follow(m *configv1.Metrics) { a.tally.Follow(a.metrics.series.follow(m)) }
+func (a *alarms) follow(m *configv1.Metrics) {
+	a.followed = m
+	a.tally.Follow(a.metrics.series.follow(m))
+}
 
 // report logs and notifies all changes since the previous call, and updates the metrics.
 func (a *alarms) report(now time.Time) {

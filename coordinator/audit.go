@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"hdsd/api"
+	"hdsd/log"
 	"hdsd/peer"
 	"hdsd/store"
 )
@@ -14,10 +17,54 @@ import (
 // audit adds an entry to the audit. It does not wait for the disk: the caller flushes the change, and the
 // entry with it.
 func (c *control) audit(ctx context.Context, now time.Time, e store.AuditEntry) {
-	caller := peer.FromContext(ctx)
-	e.Time, e.Identity, e.Address, e.Author = now.UTC().Round(0), caller.Identity, caller.Address, cmp.Or(e.Author, caller.Identity)
+	sign(&e, operatorOf(ctx, now))
 	c.store.AppendAudit(e)
-	c.core.log.Info().Str("event", "audit").Str("identity", e.Identity).Str("address", e.Address).Str("author", e.Author).
+	logAudit(c.core.log, &e)
+}
+
+// auditOrder adds an entry about an order. Replicas make it of the entry of the log, so that all have it.
+func (c *control) auditOrder(ctx context.Context, now time.Time, e store.AuditEntry) {
+	if c.core.replication == nil {
+		c.audit(ctx, now, e)
+	}
+}
+
+// operatorOf returns the caller.
+func operatorOf(ctx context.Context, now time.Time) *log.Operator {
+	caller := peer.FromContext(ctx)
+	return &log.Operator{Identity: caller.Identity, Address: caller.Address, Time: now.UTC().Round(0)}
+}
+
+// sign sets the operator of an entry of the audit.
+func sign(e *store.AuditEntry, o *log.Operator) {
+	e.Time, e.Identity, e.Address, e.Author = o.Time, o.Identity, o.Address, cmp.Or(e.Author, o.Identity)
+}
+
+// auditOf returns what an order of an operator adds to the audit, by its entry of the log.
+func (n *outsideNames) auditOf(e *log.Entry) (list []store.AuditEntry) {
+	if e.Operator == nil {
+		return nil
+	}
+	if f := e.Freeze; f != nil {
+		list = append(list, freezeAudit(f))
+	}
+	for i := range e.Overrides {
+		list = append(list, n.overrideAudit(&e.Overrides[i]))
+	}
+	if e.Trust != nil {
+		list = append(list, trustAudit(e.Trust))
+	}
+	for i := range e.Events {
+		list = append(list, n.noteAudit(&e.Events[i]))
+	}
+	for i := range list {
+		sign(&list[i], e.Operator)
+	}
+	return list
+}
+
+func logAudit(to zerolog.Logger, e *store.AuditEntry) {
+	to.Info().Str("event", "audit").Str("identity", e.Identity).Str("address", e.Address).Str("author", e.Author).
 		Str("action", e.Action).Str("target", e.Target).Str("cluster_version", e.Version).Str("before", e.Before).
 		Str("after", e.After).Str("reason", e.Reason).Msg("somebody changed what hdsd does")
 }

@@ -46,6 +46,9 @@ func (c chronicle) observe(now time.Time, e machine.Effect) {
 		c.addClusterEvents(now, &e)
 	case machine.Logged:
 		c.addOrders(now, e.Entry)
+		if found := store.EventsOf(e.Entry); len(found) > 0 {
+			c.history.AppendEvents(found)
+		}
 	}
 }
 
@@ -122,6 +125,9 @@ func parseZone(text string) health.Locality {
 
 // addOrders adds the orders of operators in an entry of the log.
 func (c chronicle) addOrders(now time.Time, entry *log.Entry) {
+	if entry.Operator != nil {
+		now = entry.Operator.Time
+	}
 	if f := entry.Freeze; f != nil && f.After != nil {
 		c.add(store.Event{Time: now, Kind: storev1.EventKind_FROZEN, Author: f.By, Text: f.After.Reason})
 	} else if f != nil {

@@ -26,11 +26,14 @@ type control struct {
 // diskPatience is the time for which operators wait for a disk that hangs.
 const diskPatience = 3 * time.Second
 
-// carryOut lets the core handle an order, which may be nil. Then it calls record on the goroutine of the core,
+// carryOut lets the core handle an order, which may be nil; replicas carry it out in common. Then it calls record on the goroutine of the core,
 // with the time of the order, and waits for the disk. The function record adds the audit entry, or returns
 // the reason of a refusal. If the disk fails, the error is an api.NotDurable that begins with the text
 // unstored. After any other error, the caller must not read the outcome.
 func (c *control) carryOut(ctx context.Context, unstored string, order machine.Event, record func(now time.Time) error) error {
+	if c.core.replication != nil && order != nil {
+		return c.core.order(ctx, order, record)
+	}
 	var refusal error
 	if err := c.core.callThen(ctx, order, func(now time.Time) { refusal = record(now) }); err != nil {
 		return err

@@ -59,6 +59,7 @@ type Coordinator struct {
 	hub      *send.Hub
 	registry *prometheus.Registry
 	ready    readyState
+	replicas *replicas // nil: this coordinator is alone
 
 	mu      sync.Mutex       // guards the fields below
 	started *configv1.Config // configuration of the start, for fields that only a restart changes
@@ -100,24 +101,10 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 	if built.servers, err = listen(c, o.Log, newCalls(built.registry, o.Log), guarded, newBounds(built.registry, o.Log, c.GetLimits(), o.Memory)); err != nil {
 		return nil, err
 	}
-	built.store, err = store.Open(ctx, c.GetDataDir(), store.Options{
-		Retention: c.GetHistory().GetRetention().AsDuration(),
-		OnError: func(err error) {
-			o.Log.Error().Str("event", "history_trouble").Err(err).Msg("the disk does not accept the history, or damaged values were skipped")
-		},
-		OnDisk: func(failing error) {
-			logDisk(o.Log, failing)
-			built.ready.disk(failing, time.Now())
-			built.ready.change()
-		},
-		MaxBytes: int64(c.GetHistory().GetMaxBytes()),
-		OnQuota:  func(q store.Quota) { logQuota(o.Log, &q) },
-		OnGap:    func(g store.Gap) { logGap(o.Log, &g) },
-		OnClock:  func(now store.Clock) { logClock(o.Log, now) },
-
-		OnAuditGap: func(g store.AuditGap) { logAuditGap(o.Log, &g) },
-	})
-	if err != nil {
+	if built.store, err = built.openStore(ctx); err != nil {
+		return nil, err
+	}
+	if built.replicas, err = openReplicas(built); err != nil {
 		return nil, err
 	}
 	stored := readState(built.store)
@@ -139,12 +126,38 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 	if err != nil {
 		return nil, err
 	}
+	if built.replicas != nil {
+		if built.store, state, err = built.replicas.takeCopy(ctx, state, built.openStore); err != nil {
+			return nil, err
+		}
+	}
 	built.wire(state)
 	if built.files, err = built.openFiles(); err != nil {
 		return nil, err
 	}
 	built.registerProcess(o.Version)
 	return built, built.register()
+}
+
+// openStore opens the database.
+func (c *Coordinator) openStore(ctx context.Context) (*store.Store, error) {
+	return store.Open(ctx, c.started.GetDataDir(), store.Options{
+		Retention: c.started.GetHistory().GetRetention().AsDuration(),
+		OnError: func(err error) {
+			c.log.Error().Str("event", "history_trouble").Err(err).Msg("the disk does not accept the history, or damaged values were skipped")
+		},
+		OnDisk: func(failing error) {
+			logDisk(c.log, failing)
+			c.ready.disk(failing, time.Now())
+			c.ready.change()
+		},
+		MaxBytes: int64(c.started.GetHistory().GetMaxBytes()),
+		OnQuota:  func(q store.Quota) { logQuota(c.log, &q) },
+		OnGap:    func(g store.Gap) { logGap(c.log, &g) },
+		OnClock:  func(now store.Clock) { logClock(c.log, now) },
+
+		OnAuditGap: func(g store.AuditGap) { logAuditGap(c.log, &g) },
+	})
 }
 
 // wire makes the stages, joins them, and restores the stored state.
@@ -176,6 +189,7 @@ func (c *Coordinator) wire(stored log.State) {
 	c.openHub()
 	c.ready.restored = countRestored(&stored)
 	c.record(&stored)
+	c.replicas.join(c.core, &stored, c.core.Timing)
 	c.core.restore(stored)
 }
 
@@ -210,6 +224,7 @@ func (c *Coordinator) release() error {
 	if c.relay != nil {
 		c.relay.Close()
 	}
+	c.replicas.close()
 	if c.store == nil {
 		return nil
 	}
@@ -266,7 +281,8 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	}
 	defer close(c.ended)
 	defer c.cancel()
-	failures := make(chan error, 4) // one for each server
+	failures := make(chan error, 5) // one for each server
+	stopReplicas := c.replicas.start(func(err error) { failures <- err })
 	wait := c.servers.serve(func(err error) { failures <- err })
 	c.files.run(c.running)
 	c.logStart()
@@ -276,6 +292,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	stopped := time.Now()
 	c.store.AppendEvents([]store.Event{{Time: stopped, Kind: storev1.EventKind_COORDINATOR_STOPPED, Text: "stopping"}})
 	c.setServing(false)
+	stopReplicas() // another replica leads at once
 	stopCore()
 	c.mu.Lock()
 	c.phase = closed

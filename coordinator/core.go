@@ -18,11 +18,16 @@ type checkerServer interface {
 	Assign(id string, s *specifier.Specifier)
 }
 
+// present is the Machine that observers and queries read: the one that decides, or the view of a replica that
+// follows.
+type present struct{ *machine.Machine }
+
 // core runs the machine on a goroutine of its own, and hands its effects to the observers. All methods run
 // on that goroutine, except those of the mailbox.
 type core struct {
 	*mailbox
-	*machine.Machine
+	*present
+	replication *replication // nil: the Machine decides alone
 
 	// Set once.
 	log     zerolog.Logger
@@ -31,6 +36,7 @@ type core struct {
 	metrics *metrics
 
 	publisher publisher
+	chronicle chronicle
 	recorder  recorder
 	eventLog  eventLog
 	alarms    alarms
@@ -58,22 +64,26 @@ type observer interface {
 
 func newCore(t machine.Timing, log zerolog.Logger, m *metrics, planes resourceServer, history historyStore) *core {
 	c := &core{
-		mailbox: newMailbox(m.mailboxDelay), Machine: machine.New(t), log: log, metrics: m, history: history,
+		mailbox: newMailbox(m.mailboxDelay), present: &present{machine.New(t)}, log: log, metrics: m, history: history,
 		publisher: publisher{planes: planes}, snapshots: query.NewSnapshots(),
 	}
-	c.recorder = recorder{history: history, machine: c.Machine}
-	c.eventLog = newEventLog(log, c.Machine, &c.names)
+	c.chronicle = chronicle{history}
+	c.recorder = recorder{history: history, present: c.present}
+	c.eventLog = newEventLog(log, c.present, &c.names)
 	c.alarms = newAlarms(log, &m.states, view{c}, &c.names)
 	m.states.series.outside = c.names.outside
-	m.machine = c.Machine
+	m.present = c.present
 	c.yield = c.carryOut
-	c.observers = []observer{&c.names, specifierSender{c}, &c.publisher, chronicle{history}, &c.recorder, &c.eventLog, m, &c.alarms, snapshotMarker{c}}
+	c.observers = []observer{&c.names, specifierSender{c}, &c.publisher, &c.chronicle, &c.recorder, &c.eventLog, m, &c.alarms, snapshotMarker{c}}
 	return c
 }
 
-// restore takes over the stored state, before the first event. No seat moves until hdsd has settled.
+// restore takes over the stored state, before the first event. No seat moves until hdsd has settled. A replica has
+// the state already.
 func (c *core) restore(s log.State) {
-	c.Restore(&s)
+	if c.replication == nil {
+		c.Restore(&s)
+	}
 	c.publisher.restore(&s)
 	c.eventLog.restored(&s)
 	c.metrics.restored(&s)
@@ -108,14 +118,24 @@ func (c *core) run(stop <-chan struct{}) {
 		batch = 0
 		start := time.Now()
 		c.step(start, machine.Tick{ReceivedUntil: c.receivedUntil(start)})
-		timer.Reset(c.Wait())
+		timer.Reset(c.wait(time.Now()))
 		c.measure(start)
 	}
 }
 
-// end stores the remaining state of the machine.
+// wait returns the time to the next tick.
+func (c *core) wait(now time.Time) time.Duration {
+	if c.replication != nil {
+		return c.replication.Wait(now)
+	}
+	return c.Wait()
+}
+
+// end stores the remaining state of the machine. That of replicas is in their log.
 func (c *core) end() {
-	c.history.Apply(c.Unlogged(time.Now()))
+	if c.replication == nil {
+		c.history.Apply(c.Unlogged(time.Now()))
+	}
 }
 
 // updateSnapshot continues the snapshot for the waiting queries.
@@ -143,6 +163,9 @@ func (c *core) handle(now time.Time, m *message) {
 	if m.event != nil {
 		c.step(now, m.event)
 	}
+	if m.shared != nil {
+		c.stepReplica(now, m.shared)
+	}
 	if r, ok := m.event.(machine.Reported); ok && len(r.Votes) > 0 {
 		c.metrics.votes.delay.Observe(time.Since(m.posted).Seconds())
 	}
@@ -153,8 +176,12 @@ func (c *core) handle(now time.Time, m *message) {
 
 // step lets the machine handle an event, and carries out the effects.
 func (c *core) step(now time.Time, e machine.Event) {
-	c.recording.Begin(now, e)
+	if c.replication != nil {
+		c.stepReplica(now, replicaEvent(e))
+		return
+	}
 	c.current = currentStep{now, time.Now()}
+	c.recording.Begin(now, e)
 	c.Step(now, e, c.yield)
 	c.recording.End()
 }

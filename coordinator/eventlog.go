@@ -13,15 +13,15 @@ import (
 
 // eventLog logs effects.
 type eventLog struct {
-	log         zerolog.Logger
-	machine     *machine.Machine
+	log zerolog.Logger
+	*present
 	names       *outsideNames
 	transitions *transitionLog
 	leftOut     leftOut
 }
 
-func newEventLog(log zerolog.Logger, m *machine.Machine, names *outsideNames) eventLog {
-	return eventLog{log: log, machine: m, names: names, transitions: newTransitionLog(log, names)}
+func newEventLog(log zerolog.Logger, p *present, names *outsideNames) eventLog {
+	return eventLog{log: log, present: p, names: names, transitions: newTransitionLog(log, names)}
 }
 
 func (l *eventLog) observe(now time.Time, e machine.Effect) {
@@ -30,7 +30,7 @@ func (l *eventLog) observe(now time.Time, e machine.Effect) {
 		l.log.Info().Str("event", "checker_connected").Str("checker", e.Checker.ID).Str("version", e.Checker.Version).
 			Str("zone", e.Checker.Locality.Zone).Msg("checker connected")
 	case machine.FleetChanged:
-		fleetLog{l.log, l.machine.Timing.Grace}.write(e.Events)
+		fleetLog{l.log, l.Timing.Grace}.write(e.Events)
 	case machine.VotesJudged:
 		judgeLog{&l.log, l.names}.write(e.Effects)
 	case machine.TrialsChanged:
@@ -43,7 +43,7 @@ func (l *eventLog) observe(now time.Time, e machine.Effect) {
 		l.leftOut.count += e.Count
 	case machine.ClustersApplied:
 		if e.NothingChecked {
-			l.log.Warn().Str("event", "nothing_checked").Int("before", e.PreviouslyChecked).Int("clusters", len(l.machine.Rulings.Names())).
+			l.log.Warn().Str("event", "nothing_checked").Int("before", e.PreviouslyChecked).Int("clusters", len(l.Rulings.Names())).
 				Msg("no endpoint is checked any more")
 		}
 	case machine.PauseEnded:
@@ -51,7 +51,7 @@ func (l *eventLog) observe(now time.Time, e machine.Effect) {
 			Msg("hdsd did nothing for a while: it, or its machine, was paused or had no processor time; no checker is late for that")
 	case machine.TickHandled:
 		l.transitions.logOmitted(now)
-		l.logLeftOut(now, l.machine.Rulings.Paced())
+		l.logLeftOut(now, l.Rulings.Paced())
 	}
 }
 

@@ -14,10 +14,7 @@ import (
 func (c *control) Freeze(ctx context.Context, asked api.Freeze) (api.Freeze, *api.Freeze, error) {
 	order := &machine.Freeze{Author: asked.Author, Reason: asked.Reason, Hold: asked.Hold}
 	err := c.carryOut(ctx, "publishing is frozen, but a restart undoes that", order, func(now time.Time) error {
-		c.audit(ctx, now, store.AuditEntry{
-			Action: "Freeze", Author: asked.Author, Reason: asked.Reason,
-			Before: describe(shownFreeze(order.Before)), After: describe(shownFreeze(order.After)),
-		})
+		c.auditOrder(ctx, now, freezeAudit(&log.FreezeChange{Before: order.Before, After: order.After}))
 		return nil
 	})
 	if failed(err) {
@@ -31,7 +28,7 @@ func (c *control) Unfreeze(ctx context.Context, author string) (*api.Freeze, err
 	order := &machine.Unfreeze{Author: author}
 	err := c.carryOut(ctx, "publishing is no longer frozen, but a restart undoes that", order, func(now time.Time) error {
 		if order.Before != nil {
-			c.audit(ctx, now, store.AuditEntry{Action: "Unfreeze", Author: author, Before: describe(shownFreeze(order.Before))})
+			c.auditOrder(ctx, now, freezeAudit(&log.FreezeChange{Before: order.Before, By: author}))
 		}
 		return nil
 	})
@@ -39,6 +36,16 @@ func (c *control) Unfreeze(ctx context.Context, author string) (*api.Freeze, err
 		return nil, err
 	}
 	return shownFreeze(order.Before), err
+}
+
+// freezeAudit describes a freeze, or its end, for the audit.
+func freezeAudit(f *log.FreezeChange) store.AuditEntry {
+	if f.After == nil {
+		return store.AuditEntry{Action: "Unfreeze", Author: f.By, Before: describe(shownFreeze(f.Before))}
+	}
+	return store.AuditEntry{
+		Action: "Freeze", Author: f.After.Author, Reason: f.After.Reason, Before: describe(shownFreeze(f.Before)), After: describe(shownFreeze(f.After)),
+	}
 }
 
 // Frozen implements api.Controller.

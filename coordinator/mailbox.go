@@ -10,6 +10,7 @@ import (
 
 	"hdsd/api"
 	"hdsd/machine"
+	"hdsd/replica"
 )
 
 // mailboxSize limits the events that wait for the core. A further post waits.
@@ -30,6 +31,7 @@ type mailbox struct {
 // message is a posted event.
 type message struct {
 	event   machine.Event // may be nil
+	shared  replica.Event // of the log and other replicas; may be nil
 	posted  time.Time
 	pending *atomic.Bool        // reset when the core handles a report without votes; nil for others
 	done    func(now time.Time) // runs on the goroutine of the core after the event; may be nil

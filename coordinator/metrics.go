@@ -25,7 +25,7 @@ type metrics struct {
 	rollout      rolloutMetrics
 	states       stateMetrics
 	mailboxDelay prometheus.Observer // delay of events in the mailbox
-	machine      *machine.Machine
+	*present
 }
 
 func newMetrics(registerer prometheus.Registerer) *metrics {
@@ -41,7 +41,7 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 // restored shows the restored state.
 func (m *metrics) restored(s *log.State) {
 	m.rulings.frozen.Set(flag(s.Freeze != nil))
-	m.votes.distrusted.Set(float64(m.machine.Trust.Distrusted()))
+	m.votes.distrusted.Set(float64(m.Trust.Distrusted()))
 }
 
 func (m *metrics) observe(_ time.Time, e machine.Effect) {
@@ -50,10 +50,10 @@ func (m *metrics) observe(_ time.Time, e machine.Effect) {
 		m.rollout.specifiers.Inc()
 	case machine.FleetChanged:
 		if e.Planned {
-			m.plan.update(m.machine.Fleet.Plan, e.Moves)
+			m.plan.update(m.Fleet.Plan, e.Moves)
 		}
 		if e.Recount {
-			m.fleet.update(m.machine.Fleet.Figures())
+			m.fleet.update(m.Fleet.Figures())
 		}
 	case machine.VotesJudged:
 		m.votes.count(e.Effects)
@@ -61,19 +61,30 @@ func (m *metrics) observe(_ time.Time, e machine.Effect) {
 		for i := range e.Events {
 			m.rollout.count(e.Events[i].Kind)
 		}
-		m.rollout.update(m.machine.Rollout.Trials(), m.machine.Rollout.BlockedClusters())
+		m.rollout.update(m.Rollout.Trials(), m.Rollout.BlockedClusters())
 	case machine.Logged:
 		m.applyEntry(e.Entry)
 	case machine.ChangesLeftOut:
 		m.rulings.leftOut.Add(float64(e.Count))
 	case machine.ClustersApplied:
-		m.rulings.update(m.machine.Rulings)
-		m.plan.redundancy.Set(float64(m.machine.Rules.Redundancy()))
-		m.rollout.update(m.machine.Rollout.Trials(), m.machine.Rollout.BlockedClusters())
+		m.rulings.update(m.Rulings)
+		m.plan.redundancy.Set(float64(m.Rules.Redundancy()))
+		m.rollout.update(m.Rollout.Trials(), m.Rollout.BlockedClusters())
 	case machine.TickHandled:
-		m.votes.update(m.machine.Aggregator)
-		m.rulings.paced.Set(float64(m.machine.Rulings.Paced()))
+		m.votes.update(m.Aggregator)
+		m.rulings.paced.Set(float64(m.Rulings.Paced()))
 	}
+}
+
+// reset shows what a replica has that no longer leads: no checkers and votes.
+func (m *metrics) reset() {
+	m.plan.update(m.Fleet.Plan, 0)
+	m.fleet.update(m.Fleet.Figures())
+	m.votes.update(m.Aggregator)
+	for _, g := range []prometheus.Gauge{m.votes.doubtedCheckers, m.votes.doubtedPaths, m.votes.blind, m.votes.massFailures} {
+		g.Set(0)
+	}
+	m.rollout.update(m.Rollout.Trials(), m.Rollout.BlockedClusters())
 }
 
 // applyEntry shows an entry of the log.
@@ -82,13 +93,13 @@ func (m *metrics) applyEntry(entry *log.Entry) {
 		m.rulings.frozen.Set(flag(entry.Freeze.After != nil))
 	}
 	if entry.Trust != nil {
-		m.votes.distrusted.Set(float64(m.machine.Trust.Distrusted()))
+		m.votes.distrusted.Set(float64(m.Trust.Distrusted()))
 	}
 	if len(entry.Overrides) > 0 {
-		m.rulings.setOverrides(m.machine.Rulings.Overrides())
+		m.rulings.setOverrides(m.Rulings.Overrides())
 	}
 	if len(entry.Transitions) > 0 {
-		m.rulings.setHealth(m.machine.Rulings.Counts())
+		m.rulings.setHealth(m.Rulings.Counts())
 	}
 	for i := range entry.Transitions {
 		m.rulings.count(&entry.Transitions[i])

@@ -28,11 +28,7 @@ func (c *control) SetOverride(ctx context.Context, asked api.Override) (api.Over
 	order := &machine.SetOverride{Override: storedOverride(&asked)}
 	err := c.carryOut(ctx, "the override is in force, but a restart undoes that", order, func(now time.Time) error {
 		if order.Err == nil && (order.Replaced == nil || order.Replaced.Override != order.Applied.Override) {
-			target, version := c.core.names.target(order.Applied.Scope)
-			c.audit(ctx, now, store.AuditEntry{
-				Action: "SetOverride", Target: target, Version: version, Author: asked.Author, Reason: asked.Reason,
-				Before: explained(order.Replaced), After: explained(&order.Applied),
-			})
+			c.auditOrder(ctx, now, c.core.names.overrideAudit(&log.OverrideChange{Override: order.Applied.Override, Replaced: replacedBy(order), By: asked.Author}))
 		}
 		return refusal(order.Err)
 	})
@@ -47,8 +43,7 @@ func (c *control) ClearOverrides(ctx context.Context, scope health.Endpoint, all
 	order := &machine.ClearOverrides{Scope: scope, All: all, Author: author}
 	err := c.carryOut(ctx, "the override has ended, but a restart undoes that", order, func(now time.Time) error {
 		for i := range order.Ended {
-			target, version := c.core.names.target(order.Ended[i].Scope)
-			c.audit(ctx, now, store.AuditEntry{Action: "ClearOverrides", Target: target, Version: version, Author: author, Before: explained(&order.Ended[i])})
+			c.auditOrder(ctx, now, c.core.names.overrideAudit(&log.OverrideChange{Override: order.Ended[i].Override, Kind: log.Cleared, By: author}))
 		}
 		return refusal(order.Err)
 	})
@@ -80,12 +75,32 @@ func (c *control) PreviewOverride(ctx context.Context, asked api.Override) (p ap
 	return p, err
 }
 
+// replacedBy returns the override that an order has replaced; nil without one.
+func replacedBy(o *machine.SetOverride) *log.Override {
+	if o.Replaced == nil {
+		return nil
+	}
+	return &o.Replaced.Override
+}
+
+// overrideAudit describes an override, or its end, for the audit.
+func (n *outsideNames) overrideAudit(c *log.OverrideChange) store.AuditEntry {
+	target, version := n.target(c.Override.Scope)
+	e := store.AuditEntry{Target: target, Version: version, Author: c.By}
+	if c.Kind != log.Set {
+		e.Action, e.Before = "ClearOverrides", explained(&c.Override)
+		return e
+	}
+	e.Action, e.Reason, e.Before, e.After = "SetOverride", c.Override.Reason, explained(c.Replaced), explained(&c.Override)
+	return e
+}
+
 // explained describes an override; it is empty for nil.
-func explained(o *ruling.Override) string {
+func explained(o *log.Override) string {
 	if o == nil {
 		return ""
 	}
-	return o.Explain()
+	return (&ruling.Override{Override: *o}).Explain()
 }
 
 // refusal turns a *ruling.Refusal into an error with a gRPC code.

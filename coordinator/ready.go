@@ -95,7 +95,7 @@ func (c *Coordinator) serveReady(w http.ResponseWriter, _ *http.Request) {
 }
 
 // isReady reports whether hdsd is ready.
-func (c *Coordinator) isReady() bool { return c.ready.serving.Load() && c.missingDisk() == "" }
+func (c *Coordinator) isReady() bool { return c.notReady() == "" }
 
 // notReady returns the reason why hdsd is not ready; empty if it is.
 func (c *Coordinator) notReady() string {
@@ -105,7 +105,7 @@ func (c *Coordinator) notReady() string {
 	if failing := c.missingDisk(); failing != "" {
 		return "history failing: " + failing
 	}
-	return ""
+	return c.replicas.notReady()
 }
 
 // missingDisk returns the failure of a disk that readiness requires; empty without one.

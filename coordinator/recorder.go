@@ -20,27 +20,35 @@ type historyStore interface {
 
 // recorder applies the entries of the log to the history. It never waits for the disk.
 type recorder struct {
-	history       historyStore
-	machine       *machine.Machine
+	history historyStore
+	*present
+	follows       bool                      // the replication stores the entries
 	onTransitions func([]health.Transition) // called after the history takes the transitions; must not wait; may be nil
 }
 
 func (r *recorder) observe(_ time.Time, e machine.Effect) {
 	switch e := e.(type) {
 	case machine.Logged:
-		r.history.Apply(e.Entry)
-		if len(e.Transitions) > 0 && r.onTransitions != nil {
-			r.onTransitions(e.Transitions)
+		if !r.follows {
+			r.history.Apply(e.Entry)
+			r.tell(e.Entry)
 		}
 	case machine.ForgetDue:
 		r.forget()
 	}
 }
 
+// tell tells of the transitions of an entry that the history has taken.
+func (r *recorder) tell(e *log.Entry) {
+	if len(e.Transitions) > 0 && r.onTransitions != nil {
+		r.onTransitions(e.Transitions)
+	}
+}
+
 // forget removes the health of absent endpoints from the store.
 func (r *recorder) forget() {
 	// Clusters are immutable, so the goroutine of the store may read them.
-	clusters := slices.Collect(r.machine.Rulings.Clusters())
+	clusters := slices.Collect(r.Rulings.Clusters())
 	known := sync.OnceValue(func() map[health.Hash]struct{} { return endpointHashes(clusters) })
 	r.history.Forget(func(hash health.Hash) bool {
 		_, ok := known()[hash]

@@ -23,12 +23,9 @@ func (c *control) SetTrust(ctx context.Context, asked api.Trust) (api.Trust, *ap
 	order := &machine.SetTrust{Checker: asked.Checker, Trust: log.Trust{Level: storedTrust(asked.Trusted), Reason: asked.Reason, Author: asked.Author}}
 	err := c.carryOut(ctx, "the checker's trust is set, but a restart undoes that", order, func(now time.Time) error {
 		if errors.Is(order.Err, machine.ErrTrustFull) {
-			return status.Errorf(codes.FailedPrecondition, "operators trust or distrust %d checkers, the most allowed: return some to automatic trust with 'hdsd checkers judge'", machine.MaxTrust)
+			return trustFull()
 		}
-		c.audit(ctx, now, store.AuditEntry{
-			Action: "SetTrust", Target: asked.Checker, Author: asked.Author, Reason: asked.Reason,
-			Before: describe(shownTrust(asked.Checker, order.Change.Before)), After: describe(shownTrust(asked.Checker, &order.Trust)),
-		})
+		c.auditOrder(ctx, now, trustAudit(&order.Change))
 		return nil
 	})
 	if failed(err) {
@@ -37,14 +34,26 @@ func (c *control) SetTrust(ctx context.Context, asked api.Trust) (api.Trust, *ap
 	return *shownTrust(asked.Checker, &order.Trust), shownTrust(asked.Checker, order.Change.Before), err
 }
 
+// trustAudit describes a change of trust for the audit.
+func trustAudit(c *log.TrustChange) store.AuditEntry {
+	e := store.AuditEntry{Action: "ClearTrust", Target: c.Checker, Author: c.By, Before: describe(shownTrust(c.Checker, c.Before))}
+	if c.After != nil {
+		e.Action, e.Reason, e.After = "SetTrust", c.After.Reason, describe(shownTrust(c.Checker, c.After))
+	}
+	return e
+}
+
+// trustFull is the error of an order to trust or distrust too many checkers.
+func trustFull() error {
+	return status.Errorf(codes.FailedPrecondition, "operators trust or distrust %d checkers, the most allowed: return some to automatic trust with 'hdsd checkers judge'", machine.MaxTrust)
+}
+
 // ClearTrust implements api.Controller.
 func (c *control) ClearTrust(ctx context.Context, checker, author string) (*api.Trust, error) {
 	order := &machine.ClearTrust{Checker: checker, Author: author}
 	err := c.carryOut(ctx, "the checker is back to automatic trust, but a restart undoes that", order, func(now time.Time) error {
 		if order.Changed {
-			c.audit(ctx, now, store.AuditEntry{
-				Action: "ClearTrust", Target: checker, Author: author, Before: describe(shownTrust(checker, order.Change.Before)),
-			})
+			c.auditOrder(ctx, now, trustAudit(&order.Change))
 		}
 		return nil
 	})

@@ -1,0 +1,172 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	replicav1 "hdsd/gen/hdsd/replica/v1"
+	"hdsd/replica/link"
+)
+
+// peerPatience is the longest time for which a replica waits for another one to connect or to answer.
+const peerPatience = 2 * time.Second
+
+// copyPart is the size of the parts of a copy of the database, in bytes.
+const copyPart = 1 << 20
+
+// peers has the connections for questions to other replicas.
+type peers struct {
+	credentials credentials.TransportCredentials
+
+	mu      sync.Mutex
+	members map[string]*peerConnection // by id; guarded by mu
+	closed  bool                       // guarded by mu
+}
+
+// peerConnection is the connection to a replica.
+type peerConnection struct {
+	*grpc.ClientConn
+	address string
+}
+
+func newPeers(c credentials.TransportCredentials) *peers {
+	return &peers{credentials: c, members: map[string]*peerConnection{}}
+}
+
+// setMembers keeps connections to these addresses, by the ids of the replicas. They connect when there is a question.
+func (p *peers) setMembers(addresses map[string]string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, m := range p.members {
+		if addresses[id] != m.address || p.closed {
+			_ = m.Close() // questions end with an error
+			delete(p.members, id)
+		}
+	}
+	for id, address := range addresses {
+		if p.members[id] != nil || p.closed {
+			continue
+		}
+		conn, err := dialPeer(address, p.credentials)
+		if err != nil { // an address that gRPC cannot parse: there is no question to it
+			continue
+		}
+		p.members[id] = &peerConnection{conn, address}
+	}
+}
+
+// dialPeer makes a connection for questions to a replica.
+func dialPeer(address string, c credentials.TransportCredentials) (*grpc.ClientConn, error) {
+	return grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(c), grpc.WithDisableServiceConfig(), grpc.WithNoProxy(),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 2, MaxDelay: time.Second}, MinConnectTimeout: peerPatience,
+		}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: peerPatience}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(link.MaxMessage), grpc.MaxCallSendMsgSize(link.MaxMessage)))
+}
+
+// close closes the connections.
+func (p *peers) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.setMembers(nil)
+}
+
+// peerService answers the questions of other replicas.
+type peerService struct {
+	replicav1.UnimplementedPeersServer
+	replicas *replicas
+	streams  func() (checkers, dataPlanes int)
+}
+
+// Describe implements replicav1.PeersServer.
+func (s peerService) Describe(context.Context, *replicav1.DescribeRequest) (*replicav1.DescribeResponse, error) {
+	r := s.replicas
+	state := r.core.replication.state.Load()
+	checkers, dataPlanes := s.streams()
+	d := &replicav1.DescribeResponse{
+		Id: r.config.GetNodeId(), Version: r.version, Since: timestamppb.New(r.started), Position: state.position,
+		Checkers: uint32(checkers), DataPlanes: uint32(dataPlanes),
+	}
+	if !state.time.IsZero() {
+		d.PositionTime = timestamppb.New(state.time)
+	}
+	return d, nil
+}
+
+// Copy implements replicav1.PeersServer.
+func (s peerService) Copy(r *replicav1.CopyRequest, stream grpc.ServerStreamingServer[replicav1.CopyResponse]) error {
+	if own := s.replicas.store.Cursor(); own.Fleet != r.GetFleet() || own.Diverged || own.Sequence == 0 {
+		return status.Errorf(codes.FailedPrecondition, "replica %s has no database of fleet %q yet", s.replicas.config.GetNodeId(), r.GetFleet())
+	}
+	start := time.Now()
+	file, err := s.replicas.store.Copy(stream.Context())
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	size, err := sendFile(file, stream)
+	if err == nil {
+		s.replicas.log.Info().Str("event", "replica_copied").Int64("bytes", size).Dur("took", time.Since(start)).Msg("another replica took a copy of the database")
+	}
+	return err
+}
+
+// sendFile sends a file in parts.
+func sendFile(file *os.File, stream grpc.ServerStreamingServer[replicav1.CopyResponse]) (size int64, err error) {
+	for {
+		part := make([]byte, copyPart)
+		n, err := io.ReadFull(file, part)
+		if n > 0 {
+			if err := stream.Send(&replicav1.CopyResponse{Data: part[:n]}); err != nil {
+				return size, err
+			}
+			size += int64(n)
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return size, nil
+		case err != nil:
+			return size, err
+		}
+	}
+}
+
+// copyReader reads the parts of a copy.
+type copyReader struct {
+	stream grpc.ServerStreamingClient[replicav1.CopyResponse]
+	rest   []byte
+}
+
+// Read implements io.Reader.
+func (c *copyReader) Read(p []byte) (int, error) {
+	for len(c.rest) == 0 {
+		part, err := c.next()
+		if err != nil {
+			return 0, err
+		}
+		c.rest = part
+	}
+	n := copy(p, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+// next reads the next part.
+func (c *copyReader) next() ([]byte, error) {
+	part, err := c.stream.Recv()
+	return part.GetData(), err
+}

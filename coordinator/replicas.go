@@ -1,0 +1,278 @@
+package coordinator
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"github.com/rs/zerolog"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"hdsd/config"
+	configv1 "hdsd/gen/hdsd/config/v1"
+	replicav1 "hdsd/gen/hdsd/replica/v1"
+	"hdsd/log"
+	"hdsd/log/etcd"
+	"hdsd/machine"
+	"hdsd/peer/certs"
+	"hdsd/replica"
+	"hdsd/replica/engine"
+	"hdsd/replica/link"
+	"hdsd/store"
+)
+
+// replicas holds the session of this replica at etcd, and what joins it to the other replicas. Nil is a coordinator
+// alone.
+type replicas struct {
+	config     *configv1.Config
+	version    string
+	started    time.Time
+	log        zerolog.Logger
+	registerer prometheus.Registerer
+	changed    func() // wakes the readiness
+
+	process  uint64 // a random number
+	listener net.Listener
+	certs    *certs.Server // nil: no TLS
+	engine   *engine.Engine
+	links    *link.Links
+	peers    *peers
+	server   *grpc.Server
+
+	// Set before start.
+	core  *core
+	store *store.Store
+	place engine.Place
+
+	awaited atomic.Int64 // position that the replica has to reach to be ready; negative: unknown
+}
+
+// openReplicas listens for other replicas, and opens the session at etcd. It waits for neither.
+func openReplicas(c *Coordinator) (r *replicas, err error) {
+	conf := c.started.GetReplication()
+	if conf == nil {
+		return nil, nil
+	}
+	r = &replicas{
+		config: c.started, version: c.ready.version, started: c.ready.start, log: c.log, registerer: c.registry, changed: c.ready.change,
+		process: rand.Uint64(), store: c.store,
+	}
+	r.awaited.Store(-1)
+	if err = r.open(conf); err != nil {
+		r.close()
+		return nil, err
+	}
+	replicav1.RegisterPeersServer(r.server, peerService{replicas: r, streams: func() (checkers, dataPlanes int) { return c.hds.Connected(), c.eds.Streams() }})
+	return r, nil
+}
+
+func (r *replicas) open(conf *configv1.Replication) (err error) {
+	if r.listener, err = listenAt("replication.peer.address", conf.GetPeer().GetAddress()); err != nil {
+		return err
+	}
+	server, client := insecure.NewCredentials(), insecure.NewCredentials()
+	if t := conf.GetPeer().GetTls(); t != nil {
+		options := certs.Options{Protocols: []string{"h2"}, Report: func(err error) {
+			r.log.Error().Str("event", "certificate_refused").Str("listener", "replication.peer").Err(err).Msg("a certificate is not valid or cannot be used")
+		}, Lost: func(err error) {
+			r.log.Warn().Str("event", "workload_api_lost").Str("listener", "replication.peer").Err(err).Msg("the Workload API cannot be asked: what it said stays in use")
+		}}
+		if r.certs, err = certs.New(t, options); err != nil {
+			return fmt.Errorf("replication.peer.tls: %w", err)
+		}
+		server, client = credentials.NewTLS(r.certs.Config()), credentials.NewTLS(r.certs.Peer())
+	}
+	post := func(e replica.Event) { r.core.postShared(e) }
+	r.peers = newPeers(client)
+	r.links = link.New(link.Options{
+		ID: r.config.GetNodeId(), Process: r.process, Version: r.version, Log: r.log, Credentials: client, Registerer: r.registerer,
+	}, post)
+	r.server = grpc.NewServer(append(link.ServerOptions(), grpc.Creds(server))...)
+	r.links.Register(r.server)
+	options := engine.Options{Post: post, Joined: r.joined, Members: r.setMembers}
+	if options.Etcd, err = r.etcdOptions(conf); err != nil {
+		return err
+	}
+	if r.engine, err = engine.Open(options); err == nil {
+		r.register(promauto.With(r.registerer))
+	}
+	return err
+}
+
+// register registers the metrics.
+func (r *replicas) register(f promauto.Factory) {
+	gauge := func(name, help string, value func() float64) {
+		f.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
+	}
+	gauge("hdsd_replica_leads", "1 while this replica leads, else 0.", func() float64 { return flag(r.core.replication.leads()) })
+	gauge("hdsd_replica_epoch", "Epoch of the leader that this replica knows; 0 without one.", func() float64 {
+		view, _ := r.engine.View()
+		return float64(view.Epoch)
+	})
+	gauge("hdsd_replica_position", "Sequence of the latest entry of the log that this replica has published.", func() float64 {
+		return float64(r.core.replication.state.Load().position)
+	})
+	gauge("hdsd_replica_etcd_connected", "1 while etcd answers this replica, else 0.", func() float64 {
+		status, _ := r.engine.Status()
+		return flag(status.Connected)
+	})
+}
+
+// etcdOptions returns the options of the session at etcd.
+func (r *replicas) etcdOptions(conf *configv1.Replication) (o etcd.Options, err error) {
+	e := conf.GetEtcd()
+	o = etcd.Options{
+		Endpoints: e.GetEndpoints(), Prefix: e.GetPrefix(), Username: e.GetUsername(), ID: r.config.GetNodeId(), Address: conf.GetPeer().GetAdvertise(),
+		Version: r.version, Started: r.started, TTL: conf.GetSessionTtl().AsDuration(), Log: r.log,
+	}
+	if o.Address == "" {
+		o.Address = r.listener.Addr().String()
+	}
+	if file := e.GetPasswordFile(); file != "" {
+		o.Password = func() (string, error) {
+			password, err := config.ReadSecret(file)
+			return string(password), err
+		}
+	}
+	if o.TLS, err = config.EtcdTLS(e); err != nil {
+		return o, fmt.Errorf("replication.etcd.tls: %w", err)
+	}
+	return o, nil
+}
+
+func (r *replicas) setMembers(addresses map[string]string) {
+	r.links.SetMembers(addresses)
+	r.peers.setMembers(addresses)
+}
+
+// placeOf returns where the database goes on with the log.
+func (r *replicas) placeOf(state *log.State) engine.Place {
+	cursor := r.store.Cursor()
+	if cursor.Diverged || cursor.Fleet == "" && !isEmpty(state) {
+		return engine.Place{Fleet: r.fleetID(&cursor), Cursor: cursor.Sequence + 1, Found: true}
+	}
+	return engine.Place{Fleet: cursor.Fleet, Cursor: cursor.Sequence}
+}
+
+// isEmpty reports whether there is nothing that a fleet would have to know.
+func isEmpty(s *log.State) bool {
+	return len(s.Current)+len(s.Plan)+len(s.Clusters)+len(s.Overrides)+len(s.Voted)+len(s.Trust)+len(s.Trials)+len(s.Established)+len(s.Penalties) == 0 && s.Freeze == nil
+}
+
+// fleetID returns the id of a fleet that begins with the history of this database. It is the same after a restart, so
+// that a founding whose answer is lost can be repeated.
+func (r *replicas) fleetID(cursor *store.Cursor) string {
+	began, _ := r.store.Began() // zero with an error
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %s %d", r.config.GetNodeId(), began.UnixNano(), cursor.Fleet, cursor.Sequence))
+	return fmt.Sprintf("%x", sum[:16])
+}
+
+// join makes the core one of the replicas, before it runs.
+func (r *replicas) join(c *core, state *log.State, timing machine.Timing) {
+	if r == nil {
+		return
+	}
+	r.core, r.place = c, r.placeOf(state)
+	c.join(replica.Options{
+		ID: r.config.GetNodeId(), Process: r.process, Timing: timing, CommitInterval: r.config.GetReplication().GetCommitInterval().AsDuration(),
+		MaxPayload: etcd.MaxPayload,
+	}, state.Clone(), r.place.Cursor, r.store, r.engine, r.links)
+}
+
+// joined stores the fleet. The replica is ready when it has what the log has now.
+func (r *replicas) joined(ctx context.Context, fleet string, cursor, head uint64) error {
+	if err := r.store.SetFleet(ctx, fleet, cursor); err != nil {
+		return fmt.Errorf("the database does not accept the fleet: %w", err)
+	}
+	r.awaited.Store(int64(head))
+	r.changed()
+	return nil
+}
+
+// start runs the replica in the background. The returned function ends the session and the links. Both do nothing
+// without replicas.
+func (r *replicas) start(failed func(error)) (stop func()) {
+	if r == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var owned sync.WaitGroup
+	owned.Go(func() { r.run(ctx, failed) })
+	return func() { cancel(); owned.Wait() }
+}
+
+// run serves the other replicas and follows the log, until ctx ends.
+func (r *replicas) run(ctx context.Context, failed func(error)) {
+	var owned sync.WaitGroup
+	owned.Go(func() {
+		if err := r.server.Serve(r.listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+			failed(fmt.Errorf("serving replicas: %w", err))
+		}
+	})
+	if err := r.engine.Run(ctx, r.place); err != nil {
+		r.core.postShared(replica.LogEnded{Err: err})
+		r.changed()
+		<-ctx.Done()
+	}
+	r.close()
+	owned.Wait()
+}
+
+// close ends the session and the links, if there are any.
+func (r *replicas) close() {
+	if r == nil {
+		return
+	}
+	if r.engine != nil {
+		_ = r.engine.Close() // the session ends with its TTL otherwise
+	}
+	if r.links != nil {
+		r.links.Close()
+		r.peers.close()
+	}
+	if r.server != nil {
+		r.server.Stop()
+	}
+	if r.listener != nil {
+		_ = r.listener.Close() // the server may have closed it
+	}
+	if r.certs != nil {
+		_ = r.certs.Close()
+	}
+}
+
+// notReady returns the reason why the replica does not have the health of the log yet; empty if it has.
+func (r *replicas) notReady() string {
+	if r == nil {
+		return ""
+	}
+	state, awaited := r.core.replication.state.Load(), r.awaited.Load()
+	switch {
+	case state.fault != nil:
+		return "this replica cannot follow the log: " + state.fault.Error()
+	case awaited < 0:
+		return "etcd has not answered yet" + r.trouble()
+	case state.position < uint64(awaited):
+		return fmt.Sprintf("this replica reads the log: it has %d of %d entries", state.position, awaited)
+	}
+	return ""
+}
+
+// trouble returns the oldest problem with etcd, after a colon.
+func (r *replicas) trouble() string {
+	status, _ := r.engine.Status()
+	if len(status.Problems) == 0 {
+		return ""
+	}
+	return ": " + status.Problems[0].Err.Error()
+}
