@@ -183,7 +183,11 @@ func (c *Coordinator) wire(stored log.State) {
 	if c.relay != nil {
 		options.Relayed = c.relay.Clients
 	}
+	if c.replicas != nil {
+		options.Replicas = c.replicas.list
+	}
 	c.query = query.New(options)
+	c.replicas.answer(c.query)
 	c.core.recorder.onTransitions = c.query.Flipped
 	c.core.hds, c.core.publisher.complete = c.hds, c.eds.Complete
 	c.openHub()

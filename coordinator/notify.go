@@ -73,7 +73,7 @@ func (c *Coordinator) externalTroubles() (found []notify.Condition) {
 			Key: notify.Key{Kind: notify.DataPlanesRefusing}, Since: refusing.Since, Command: attention.RefusingCommand, Text: refusing.Reason,
 		})
 	}
-	replication := c.replication()
+	replication := c.replicas.troubles()
 	found = append(found, replicaTroubles(&replication)...)
 	if cause := c.query.HistoryFailing(); cause != "" {
 		failing := notify.Condition{
@@ -87,10 +87,6 @@ func (c *Coordinator) externalTroubles() (found []notify.Condition) {
 	}
 	return found
 }
-
-// replication returns what is wrong with the replicas: nothing, since a coordinator is alone. It takes no lock, since
-// the hub holds its own meanwhile.
-func (c *Coordinator) replication() attention.Replication { return attention.Replication{} }
 
 // replicaTroubles returns the troubles of replicas.
 func replicaTroubles(r *attention.Replication) (found []notify.Condition) {

@@ -14,7 +14,6 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	replicav1 "hdsd/gen/hdsd/replica/v1"
 	"hdsd/replica/link"
@@ -77,6 +76,18 @@ func dialPeer(address string, c credentials.TransportCredentials) (*grpc.ClientC
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(link.MaxMessage), grpc.MaxCallSendMsgSize(link.MaxMessage)))
 }
 
+// Ask implements union.Peers.
+func (p *peers) Ask(ctx context.Context, replica string, question []byte) ([]byte, error) {
+	p.mu.Lock()
+	m := p.members[replica]
+	p.mu.Unlock()
+	if m == nil {
+		return nil, status.Errorf(codes.Unavailable, "replica %s has no session", replica)
+	}
+	answer, err := replicav1.NewPeersClient(m.ClientConn).Ask(ctx, &replicav1.AskRequest{Question: question})
+	return answer.GetAnswer(), err
+}
+
 // close closes the connections.
 func (p *peers) close() {
 	p.mu.Lock()
@@ -89,22 +100,12 @@ func (p *peers) close() {
 type peerService struct {
 	replicav1.UnimplementedPeersServer
 	replicas *replicas
-	streams  func() (checkers, dataPlanes int)
 }
 
-// Describe implements replicav1.PeersServer.
-func (s peerService) Describe(context.Context, *replicav1.DescribeRequest) (*replicav1.DescribeResponse, error) {
-	r := s.replicas
-	state := r.core.replication.state.Load()
-	checkers, dataPlanes := s.streams()
-	d := &replicav1.DescribeResponse{
-		Id: r.config.GetNodeId(), Version: r.version, Since: timestamppb.New(r.started), Position: state.position,
-		Checkers: uint32(checkers), DataPlanes: uint32(dataPlanes),
-	}
-	if !state.time.IsZero() {
-		d.PositionTime = timestamppb.New(state.time)
-	}
-	return d, nil
+// Ask implements replicav1.PeersServer.
+func (s peerService) Ask(ctx context.Context, r *replicav1.AskRequest) (*replicav1.AskResponse, error) {
+	answer, err := s.replicas.union.Answer(ctx, r.GetQuestion())
+	return &replicav1.AskResponse{Answer: answer}, err
 }
 
 // Copy implements replicav1.PeersServer.

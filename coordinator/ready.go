@@ -39,7 +39,7 @@ func (r *readyState) disk(failing error, now time.Time) {
 // process returns the state of the process for queries.
 func (c *Coordinator) process() query.Process {
 	p := query.Process{
-		Refusing: c.servers.refusals.named(), Replication: c.replication(),
+		Refusing: c.servers.refusals.named(), Replication: c.replicas.troubles(),
 		Version: c.ready.version, NotReady: c.notReady(), Frozen: shownFreeze(c.core.publisher.freeze.Load()),
 		Failing: c.query.HistoryFailing(), Started: c.ready.start,
 	}

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"hdsd/config"
+	"hdsd/coordinator/union"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	replicav1 "hdsd/gen/hdsd/replica/v1"
 	"hdsd/log"
@@ -46,10 +47,13 @@ type replicas struct {
 	certs    *certs.Server // nil: no TLS
 	engine   *engine.Engine
 	links    *link.Links
-	peers    *peers
-	server   *grpc.Server
+	*peers
+	probe   *leaderProbe
+	server  *grpc.Server
+	members members
 
 	// Set before start.
+	union *union.Backend
 	core  *core
 	store *store.Store
 	place engine.Place
@@ -72,7 +76,6 @@ func openReplicas(c *Coordinator) (r *replicas, err error) {
 		r.close()
 		return nil, err
 	}
-	replicav1.RegisterPeersServer(r.server, peerService{replicas: r, streams: func() (checkers, dataPlanes int) { return c.hds.Connected(), c.eds.Streams() }})
 	return r, nil
 }
 
@@ -92,18 +95,22 @@ func (r *replicas) open(conf *configv1.Replication) (err error) {
 		}
 		server, client = credentials.NewTLS(r.certs.Config()), credentials.NewTLS(r.certs.Peer())
 	}
-	post := func(e replica.Event) { r.core.postShared(e) }
 	r.peers = newPeers(client)
 	r.links = link.New(link.Options{
 		ID: r.config.GetNodeId(), Process: r.process, Version: r.version, Log: r.log, Credentials: client, Registerer: r.registerer,
-	}, post)
+	}, func(e replica.Event) {
+		r.probe.observe(e)
+		r.core.postShared(e)
+	})
 	r.server = grpc.NewServer(append(link.ServerOptions(), grpc.Creds(server))...)
 	r.links.Register(r.server)
-	options := engine.Options{Post: post, Joined: r.joined, Members: r.setMembers}
+	replicav1.RegisterPeersServer(r.server, peerService{replicas: r})
+	options := engine.Options{Post: func(e replica.Event) { r.core.postShared(e) }, Joined: r.joined, Viewed: r.viewed}
 	if options.Etcd, err = r.etcdOptions(conf); err != nil {
 		return err
 	}
 	if r.engine, err = engine.Open(options); err == nil {
+		r.probe = newLeaderProbe(r.engine)
 		r.register(promauto.With(r.registerer))
 	}
 	return err
@@ -150,9 +157,17 @@ func (r *replicas) etcdOptions(conf *configv1.Replication) (o etcd.Options, err 
 	return o, nil
 }
 
-func (r *replicas) setMembers(addresses map[string]string) {
-	r.links.SetMembers(addresses)
-	r.peers.setMembers(addresses)
+// viewed takes a change of the replicas.
+func (r *replicas) viewed(v *etcd.View) {
+	others := map[string]string{}
+	for i := range v.Members {
+		if m := &v.Members[i]; m.ID != r.config.GetNodeId() {
+			others[m.ID] = m.Address
+		}
+	}
+	r.members.observe(time.Now(), v)
+	r.links.SetMembers(others)
+	r.setMembers(others)
 }
 
 // placeOf returns where the database goes on with the log.
@@ -239,6 +254,9 @@ func (r *replicas) close() {
 	if r.links != nil {
 		r.links.Close()
 		r.peers.close()
+	}
+	if r.probe != nil {
+		r.probe.close() // no link ends any more
 	}
 	if r.server != nil {
 		r.server.Stop()

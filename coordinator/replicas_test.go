@@ -110,8 +110,22 @@ func TestReplicasDecideAsOne(t *testing.T) {
 	f.eventually("web", address, "UNHEALTHY")
 	status.Store(http.StatusOK)
 	f.eventually("web", address, "HEALTHY")
+	f.sites[follower].eventually("a lost replica", func() bool {
+		_, text := f.sites[follower].get("/v1/status")
+		return strings.Contains(text, "REPLICA_LOST")
+	})
 	f.start(leader).ready()
 	f.eventually("web", address, "HEALTHY")
+	for id, s := range f.sites {
+		s.eventually("all checkers on "+id, func() bool {
+			_, text := s.get("/v1/checkers")
+			return strings.Count(text, `"assignedEndpoints":1`) == 2
+		})
+		_, text := s.get("/v1/replicas")
+		if strings.Count(text, `"connected":true`) != 3 || strings.Count(text, `"leader":true`) != 1 || strings.Count(text, `"self":true`) != 1 {
+			t.Errorf("%s: %s", id, text)
+		}
+	}
 	for _, path := range []string{"/v1/transitions?cluster=web", "/v1/audit", "/v1/events?kind=CHECKER", "/v1/events?kind=OVERRIDE"} {
 		f.same(path)
 	}

@@ -167,7 +167,7 @@ func (c *Coordinator) register() error {
 	c.csds = csds.NewServer(csds.Options{Bodies: c.servers.bounds.bodies, MaxBytes: config.LargestAnswer(c.started.GetLimits())}, c.query.StatusSources()...)
 	decoded := &registrar{c.servers.grpc, &c.servers.bounds.requests}
 	c.csds.Register(decoded)
-	queries := c.bounded(api.NewService(c.query))
+	queries := c.bounded(api.NewService(c.replicas.backend(c.query)))
 	queries.Register(decoded)
 	c.servers.queries = queries
 	operators := api.NewControl(&control{

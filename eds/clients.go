@@ -26,9 +26,6 @@ func (s *Server) Clients(filter func(name string) bool) []publish.Client {
 	return clients
 }
 
-// Streams counts the present streams.
-func (s *Server) Streams() int { return s.streams.count() }
-
 // clients returns one Client for each type of a stream, given the numbers of unasked assignments.
 func (st *stream) clients(filter func(name string) bool, unasked map[any]int) []publish.Client {
 	st.mu.Lock()

@@ -58,13 +58,6 @@ type Client struct {
 	Sent      time.Time
 }
 
-// Connected counts the connected checkers.
-func (s *Server) Connected() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.sessions)
-}
-
 // Clients returns the connected checkers, by id.
 func (s *Server) Clients() []Client {
 	s.mu.Lock()

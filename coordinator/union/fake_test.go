@@ -109,7 +109,6 @@ type network struct {
 	hangs    map[string]bool // they do not answer
 	gone     map[string]bool // they have no connection
 	forge    func(question []byte) []byte
-	sent     int
 }
 
 func newNetwork() *network {

@@ -34,8 +34,8 @@ type Options struct {
 	// ends Run.
 	Joined func(ctx context.Context, fleet string, cursor, head uint64) error
 
-	// Members takes the addresses of the other replicas that have a session, by their ids.
-	Members func(map[string]string)
+	// Viewed takes the replicas that have a session, and the leader, at each change.
+	Viewed func(*etcd.View)
 }
 
 // Place is where a replica goes on with a log.
@@ -239,13 +239,10 @@ func (e *Engine) tellMembers(ctx context.Context) {
 		view, changed := e.client.View()
 		if view.Known {
 			var ids []string
-			others := map[string]string{}
-			for _, m := range view.Members {
-				if ids = append(ids, m.ID); m.ID != e.options.Etcd.ID {
-					others[m.ID] = m.Address
-				}
+			for i := range view.Members {
+				ids = append(ids, view.Members[i].ID)
 			}
-			e.options.Members(others)
+			e.options.Viewed(&view)
 			e.options.Post(replica.Members{Replicas: ids})
 		}
 		select {

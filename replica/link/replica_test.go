@@ -28,12 +28,12 @@ var rules = catalog.NewRules(&configv1.Config{Assignment: &configv1.Assignment{R
 
 // process runs a replica with real links. A checker of it finds every endpoint healthy.
 type process struct {
-	t       *testing.T
-	links   *Links
-	events  chan replica.Event
-	done    chan struct{} // ends the replica
-	ended   chan struct{}
-	others  []*process
+	t      *testing.T
+	links  *Links
+	events chan replica.Event
+	done   chan struct{} // ends the replica
+	ended  chan struct{}
+	others []*process
 
 	mu     sync.Mutex // guards the fields below
 	health map[health.EndpointID]health.Status

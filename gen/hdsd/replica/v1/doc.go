@@ -4,4 +4,6 @@
 //
 // link.proto: The messages that replicas send to each other. Releases that run side by side understand each other: fields are
 // added, and keep their meaning. Texts are as checkers and sources write them, so they need not be UTF-8.
+//
+// peer.proto: The questions that replicas ask each other.
 package replicav1

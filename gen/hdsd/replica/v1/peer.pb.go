@@ -11,7 +11,6 @@ package replicav1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
-	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -24,147 +23,17 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-type DescribeRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DescribeRequest) Reset() {
-	*x = DescribeRequest{}
-	mi := &file_hdsd_replica_v1_peer_proto_msgTypes[0]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DescribeRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DescribeRequest) ProtoMessage() {}
-
-func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_peer_proto_msgTypes[0]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
-func (*DescribeRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_peer_proto_rawDescGZIP(), []int{0}
-}
-
-type DescribeResponse struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Id      string                 `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"`
-	Version string                 `protobuf:"bytes,2,opt,name=version" json:"version,omitempty"`
-	// The start of its process.
-	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since" json:"since,omitempty"`
-	// Sequence of the latest entry of the log that it has published, and when it did.
-	Position     uint64                 `protobuf:"varint,4,opt,name=position" json:"position,omitempty"`
-	PositionTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=position_time,json=positionTime" json:"position_time,omitempty"`
-	// Checkers and data planes with a stream to it.
-	Checkers      uint32 `protobuf:"varint,6,opt,name=checkers" json:"checkers,omitempty"`
-	DataPlanes    uint32 `protobuf:"varint,7,opt,name=data_planes,json=dataPlanes" json:"data_planes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DescribeResponse) Reset() {
-	*x = DescribeResponse{}
-	mi := &file_hdsd_replica_v1_peer_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DescribeResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DescribeResponse) ProtoMessage() {}
-
-func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_peer_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DescribeResponse.ProtoReflect.Descriptor instead.
-func (*DescribeResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_peer_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *DescribeResponse) GetId() string {
-	if x != nil {
-		return x.Id
-	}
-	return ""
-}
-
-func (x *DescribeResponse) GetVersion() string {
-	if x != nil {
-		return x.Version
-	}
-	return ""
-}
-
-func (x *DescribeResponse) GetSince() *timestamppb.Timestamp {
-	if x != nil {
-		return x.Since
-	}
-	return nil
-}
-
-func (x *DescribeResponse) GetPosition() uint64 {
-	if x != nil {
-		return x.Position
-	}
-	return 0
-}
-
-func (x *DescribeResponse) GetPositionTime() *timestamppb.Timestamp {
-	if x != nil {
-		return x.PositionTime
-	}
-	return nil
-}
-
-func (x *DescribeResponse) GetCheckers() uint32 {
-	if x != nil {
-		return x.Checkers
-	}
-	return 0
-}
-
-func (x *DescribeResponse) GetDataPlanes() uint32 {
-	if x != nil {
-		return x.DataPlanes
-	}
-	return 0
-}
-
 type AskRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Question      []byte                 `protobuf:"bytes,1,opt,name=question" json:"question,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As package coordinator/union writes it.
+	Question      []byte `protobuf:"bytes,1,opt,name=question" json:"question,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AskRequest) Reset() {
 	*x = AskRequest{}
-	mi := &file_hdsd_replica_v1_peer_proto_msgTypes[2]
+	mi := &file_hdsd_replica_v1_peer_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -176,7 +45,7 @@ func (x *AskRequest) String() string {
 func (*AskRequest) ProtoMessage() {}
 
 func (x *AskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_peer_proto_msgTypes[2]
+	mi := &file_hdsd_replica_v1_peer_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -189,7 +58,7 @@ func (x *AskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRequest.ProtoReflect.Descriptor instead.
 func (*AskRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_peer_proto_rawDescGZIP(), []int{2}
+	return file_hdsd_replica_v1_peer_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *AskRequest) GetQuestion() []byte {
@@ -208,7 +77,7 @@ type AskResponse struct {
 
 func (x *AskResponse) Reset() {
 	*x = AskResponse{}
-	mi := &file_hdsd_replica_v1_peer_proto_msgTypes[3]
+	mi := &file_hdsd_replica_v1_peer_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -220,7 +89,7 @@ func (x *AskResponse) String() string {
 func (*AskResponse) ProtoMessage() {}
 
 func (x *AskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_peer_proto_msgTypes[3]
+	mi := &file_hdsd_replica_v1_peer_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -233,7 +102,7 @@ func (x *AskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskResponse.ProtoReflect.Descriptor instead.
 func (*AskResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_peer_proto_rawDescGZIP(), []int{3}
+	return file_hdsd_replica_v1_peer_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *AskResponse) GetAnswer() []byte {
@@ -253,7 +122,7 @@ type CopyRequest struct {
 
 func (x *CopyRequest) Reset() {
 	*x = CopyRequest{}
-	mi := &file_hdsd_replica_v1_peer_proto_msgTypes[4]
+	mi := &file_hdsd_replica_v1_peer_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -265,7 +134,7 @@ func (x *CopyRequest) String() string {
 func (*CopyRequest) ProtoMessage() {}
 
 func (x *CopyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_peer_proto_msgTypes[4]
+	mi := &file_hdsd_replica_v1_peer_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -278,7 +147,7 @@ func (x *CopyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyRequest.ProtoReflect.Descriptor instead.
 func (*CopyRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_peer_proto_rawDescGZIP(), []int{4}
+	return file_hdsd_replica_v1_peer_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CopyRequest) GetFleet() string {
@@ -298,7 +167,7 @@ type CopyResponse struct {
 
 func (x *CopyResponse) Reset() {
 	*x = CopyResponse{}
-	mi := &file_hdsd_replica_v1_peer_proto_msgTypes[5]
+	mi := &file_hdsd_replica_v1_peer_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -310,7 +179,7 @@ func (x *CopyResponse) String() string {
 func (*CopyResponse) ProtoMessage() {}
 
 func (x *CopyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_peer_proto_msgTypes[5]
+	mi := &file_hdsd_replica_v1_peer_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -323,7 +192,7 @@ func (x *CopyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyResponse.ProtoReflect.Descriptor instead.
 func (*CopyResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_peer_proto_rawDescGZIP(), []int{5}
+	return file_hdsd_replica_v1_peer_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CopyResponse) GetData() []byte {
@@ -337,17 +206,7 @@ var File_hdsd_replica_v1_peer_proto protoreflect.FileDescriptor
 
 const file_hdsd_replica_v1_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x1ahdsd/replica/v1/peer.proto\x12\x0fhdsd.replica.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x11\n" +
-	"\x0fDescribeRequest\"\x88\x02\n" +
-	"\x10DescribeResponse\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\tR\aversion\x120\n" +
-	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x1a\n" +
-	"\bposition\x18\x04 \x01(\x04R\bposition\x12?\n" +
-	"\rposition_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\fpositionTime\x12\x1a\n" +
-	"\bcheckers\x18\x06 \x01(\rR\bcheckers\x12\x1f\n" +
-	"\vdata_planes\x18\a \x01(\rR\n" +
-	"dataPlanes\"(\n" +
+	"\x1ahdsd/replica/v1/peer.proto\x12\x0fhdsd.replica.v1\"(\n" +
 	"\n" +
 	"AskRequest\x12\x1a\n" +
 	"\bquestion\x18\x01 \x01(\fR\bquestion\"%\n" +
@@ -356,9 +215,8 @@ const file_hdsd_replica_v1_peer_proto_rawDesc = "" +
 	"\vCopyRequest\x12\x14\n" +
 	"\x05fleet\x18\x01 \x01(\tR\x05fleet\"\"\n" +
 	"\fCopyResponse\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data2\xe1\x01\n" +
-	"\x05Peers\x12O\n" +
-	"\bDescribe\x12 .hdsd.replica.v1.DescribeRequest\x1a!.hdsd.replica.v1.DescribeResponse\x12@\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data2\x90\x01\n" +
+	"\x05Peers\x12@\n" +
 	"\x03Ask\x12\x1b.hdsd.replica.v1.AskRequest\x1a\x1c.hdsd.replica.v1.AskResponse\x12E\n" +
 	"\x04Copy\x12\x1c.hdsd.replica.v1.CopyRequest\x1a\x1d.hdsd.replica.v1.CopyResponse0\x01B)Z\"hdsd/gen/hdsd/replica/v1;replicav1\x92\x03\x02\b\x02b\beditionsp\xe8\a"
 
@@ -374,30 +232,23 @@ func file_hdsd_replica_v1_peer_proto_rawDescGZIP() []byte {
 	return file_hdsd_replica_v1_peer_proto_rawDescData
 }
 
-var file_hdsd_replica_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_hdsd_replica_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_hdsd_replica_v1_peer_proto_goTypes = []any{
-	(*DescribeRequest)(nil),       // 0: hdsd.replica.v1.DescribeRequest
-	(*DescribeResponse)(nil),      // 1: hdsd.replica.v1.DescribeResponse
-	(*AskRequest)(nil),            // 2: hdsd.replica.v1.AskRequest
-	(*AskResponse)(nil),           // 3: hdsd.replica.v1.AskResponse
-	(*CopyRequest)(nil),           // 4: hdsd.replica.v1.CopyRequest
-	(*CopyResponse)(nil),          // 5: hdsd.replica.v1.CopyResponse
-	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
+	(*AskRequest)(nil),   // 0: hdsd.replica.v1.AskRequest
+	(*AskResponse)(nil),  // 1: hdsd.replica.v1.AskResponse
+	(*CopyRequest)(nil),  // 2: hdsd.replica.v1.CopyRequest
+	(*CopyResponse)(nil), // 3: hdsd.replica.v1.CopyResponse
 }
 var file_hdsd_replica_v1_peer_proto_depIdxs = []int32{
-	6, // 0: hdsd.replica.v1.DescribeResponse.since:type_name -> google.protobuf.Timestamp
-	6, // 1: hdsd.replica.v1.DescribeResponse.position_time:type_name -> google.protobuf.Timestamp
-	0, // 2: hdsd.replica.v1.Peers.Describe:input_type -> hdsd.replica.v1.DescribeRequest
-	2, // 3: hdsd.replica.v1.Peers.Ask:input_type -> hdsd.replica.v1.AskRequest
-	4, // 4: hdsd.replica.v1.Peers.Copy:input_type -> hdsd.replica.v1.CopyRequest
-	1, // 5: hdsd.replica.v1.Peers.Describe:output_type -> hdsd.replica.v1.DescribeResponse
-	3, // 6: hdsd.replica.v1.Peers.Ask:output_type -> hdsd.replica.v1.AskResponse
-	5, // 7: hdsd.replica.v1.Peers.Copy:output_type -> hdsd.replica.v1.CopyResponse
-	5, // [5:8] is the sub-list for method output_type
-	2, // [2:5] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	0, // 0: hdsd.replica.v1.Peers.Ask:input_type -> hdsd.replica.v1.AskRequest
+	2, // 1: hdsd.replica.v1.Peers.Copy:input_type -> hdsd.replica.v1.CopyRequest
+	1, // 2: hdsd.replica.v1.Peers.Ask:output_type -> hdsd.replica.v1.AskResponse
+	3, // 3: hdsd.replica.v1.Peers.Copy:output_type -> hdsd.replica.v1.CopyResponse
+	2, // [2:4] is the sub-list for method output_type
+	0, // [0:2] is the sub-list for method input_type
+	0, // [0:0] is the sub-list for extension type_name
+	0, // [0:0] is the sub-list for extension extendee
+	0, // [0:0] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_replica_v1_peer_proto_init() }
@@ -411,7 +262,7 @@ func file_hdsd_replica_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_replica_v1_peer_proto_rawDesc), len(file_hdsd_replica_v1_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

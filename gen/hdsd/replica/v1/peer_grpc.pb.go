@@ -21,9 +21,8 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Peers_Describe_FullMethodName = "/hdsd.replica.v1.Peers/Describe"
-	Peers_Ask_FullMethodName      = "/hdsd.replica.v1.Peers/Ask"
-	Peers_Copy_FullMethodName     = "/hdsd.replica.v1.Peers/Copy"
+	Peers_Ask_FullMethodName  = "/hdsd.replica.v1.Peers/Ask"
+	Peers_Copy_FullMethodName = "/hdsd.replica.v1.Peers/Copy"
 )
 
 // PeersClient is the client API for Peers service.
@@ -32,8 +31,6 @@ const (
 //
 // Peers answers the questions of other replicas.
 type PeersClient interface {
-	// Describe describes the replica.
-	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error)
 	// Ask answers a question of a client of another replica.
 	Ask(ctx context.Context, in *AskRequest, opts ...grpc.CallOption) (*AskResponse, error)
 	// Copy sends a copy of the database.
@@ -46,16 +43,6 @@ type peersClient struct {
 
 func NewPeersClient(cc grpc.ClientConnInterface) PeersClient {
 	return &peersClient{cc}
-}
-
-func (c *peersClient) Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(DescribeResponse)
-	err := c.cc.Invoke(ctx, Peers_Describe_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
 }
 
 func (c *peersClient) Ask(ctx context.Context, in *AskRequest, opts ...grpc.CallOption) (*AskResponse, error) {
@@ -93,8 +80,6 @@ type Peers_CopyClient = grpc.ServerStreamingClient[CopyResponse]
 //
 // Peers answers the questions of other replicas.
 type PeersServer interface {
-	// Describe describes the replica.
-	Describe(context.Context, *DescribeRequest) (*DescribeResponse, error)
 	// Ask answers a question of a client of another replica.
 	Ask(context.Context, *AskRequest) (*AskResponse, error)
 	// Copy sends a copy of the database.
@@ -109,9 +94,6 @@ type PeersServer interface {
 // pointer dereference when methods are called.
 type UnimplementedPeersServer struct{}
 
-func (UnimplementedPeersServer) Describe(context.Context, *DescribeRequest) (*DescribeResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Describe not implemented")
-}
 func (UnimplementedPeersServer) Ask(context.Context, *AskRequest) (*AskResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Ask not implemented")
 }
@@ -137,24 +119,6 @@ func RegisterPeersServer(s grpc.ServiceRegistrar, srv PeersServer) {
 		t.testEmbeddedByValue()
 	}
 	s.RegisterService(&Peers_ServiceDesc, srv)
-}
-
-func _Peers_Describe_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(DescribeRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(PeersServer).Describe(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: Peers_Describe_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PeersServer).Describe(ctx, req.(*DescribeRequest))
-	}
-	return interceptor(ctx, in, info, handler)
 }
 
 func _Peers_Ask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
@@ -193,10 +157,6 @@ var Peers_ServiceDesc = grpc.ServiceDesc{
 	ServiceName: "hdsd.replica.v1.Peers",
 	HandlerType: (*PeersServer)(nil),
 	Methods: []grpc.MethodDesc{
-		{
-			MethodName: "Describe",
-			Handler:    _Peers_Describe_Handler,
-		},
 		{
 			MethodName: "Ask",
 			Handler:    _Peers_Ask_Handler,

@@ -1,0 +1,155 @@
+package coordinator
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"hdsd/api"
+	"hdsd/coordinator/attention"
+	"hdsd/coordinator/union"
+	"hdsd/log/etcd"
+)
+
+// lostTime is how long a replica without a session counts as lost. Later it counts as removed.
+const lostTime = time.Hour
+
+// members remembers the replicas that had a session, and since when none leads. Any goroutine may use it.
+type members struct {
+	mu         sync.Mutex
+	leaderless time.Time            // zero: a replica leads, or etcd has not answered yet; guarded by mu
+	lost       map[string]lostSince // by id; guarded by mu
+	present    map[string]string    // addresses of the replicas with a session, by id; guarded by mu
+}
+
+type lostSince struct {
+	time    time.Time
+	address string
+}
+
+// observe takes a change of the replicas.
+func (m *members) observe(now time.Time, v *etcd.View) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if v.Leader != "" {
+		m.leaderless = time.Time{}
+	} else if m.leaderless.IsZero() {
+		m.leaderless = now
+	}
+	before := m.present
+	m.present = map[string]string{}
+	for i := range v.Members {
+		m.present[v.Members[i].ID] = v.Members[i].Address
+		delete(m.lost, v.Members[i].ID)
+	}
+	for id, address := range before {
+		if _, ok := m.present[id]; !ok {
+			if m.lost == nil {
+				m.lost = map[string]lostSince{}
+			}
+			m.lost[id] = lostSince{now, address}
+		}
+	}
+}
+
+// troubles returns what is wrong with the replicas.
+func (m *members) troubles(now time.Time) (t attention.Replication) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.leaderless.IsZero() {
+		t.NoLeader = attention.Named{Reason: "none of the replicas has been elected yet", Since: m.leaderless}
+	}
+	for id, lost := range m.lost {
+		if now.Sub(lost.time) >= lostTime {
+			delete(m.lost, id)
+			continue
+		}
+		t.Lost = append(t.Lost, attention.Named{Name: id, Reason: "etcd has not heard of it since", Since: lost.time})
+	}
+	slices.SortFunc(t.Lost, func(a, b attention.Named) int { return cmp.Compare(a.Name, b.Name) })
+	return t
+}
+
+// troubles returns what is wrong with the replicas, as this one sees it. It is nothing for a coordinator alone.
+func (r *replicas) troubles() attention.Replication {
+	if r == nil {
+		return attention.Replication{}
+	}
+	t := r.members.troubles(time.Now())
+	status, _ := r.engine.Status()
+	if fault := r.core.replication.state.Load().fault; fault != nil {
+		t.EngineLost = attention.Named{Reason: "it cannot follow the log: " + fault.Error(), Since: status.Since}
+	} else if !status.Connected {
+		t.EngineLost = attention.Named{Reason: "it does not answer", Since: status.Since}
+		if len(status.Problems) > 0 {
+			t.EngineLost.Reason = status.Problems[0].Err.Error()
+		}
+	}
+	return t
+}
+
+// list returns the rows of the replicas with a session, and of those that are lost, by id. The position is that of
+// this replica.
+func (r *replicas) list(context.Context) (rows []api.Replica, epoch int64, err error) {
+	view, _ := r.engine.View()
+	links, own := r.links.Status(), r.config.GetNodeId()
+	for i := range view.Members {
+		m := &view.Members[i]
+		rows = append(rows, api.Replica{
+			ID: m.ID, Leader: m.ID == view.Leader, Connected: links[m.ID].Connected, Address: m.Address, Version: m.Version, Since: m.Started,
+		})
+	}
+	index := slices.IndexFunc(rows, func(row api.Replica) bool { return row.ID == own })
+	if index < 0 { // without a session
+		index, rows = len(rows), append(rows, api.Replica{ID: own, Address: r.listener.Addr().String(), Version: r.version, Since: r.started})
+	}
+	self := &rows[index]
+	status, _ := r.engine.Status()
+	self.Self, self.Connected, self.Position = true, status.Connected, r.core.replication.state.Load().position
+	if !status.Connected {
+		self.Lag = time.Since(status.Since)
+	}
+	r.members.mu.Lock()
+	defer r.members.mu.Unlock()
+	for id, lost := range r.members.lost {
+		if id != own {
+			rows = append(rows, api.Replica{ID: id, Address: lost.address})
+		}
+	}
+	slices.SortFunc(rows, func(a, b api.Replica) int { return cmp.Compare(a.ID, b.ID) })
+	return rows, view.Epoch, nil
+}
+
+// answer lets this replica answer questions of the others from its own backend.
+func (r *replicas) answer(own api.Backend) {
+	if r != nil {
+		r.union = union.New(r.config.GetNodeId(), own, r)
+	}
+}
+
+// backend returns the backend for questions of clients.
+func (r *replicas) backend(own api.Backend) api.Backend {
+	if r == nil {
+		return own
+	}
+	return r.union
+}
+
+// Leader implements union.Peers.
+func (r *replicas) Leader() (id string, ok bool) {
+	view, _ := r.engine.View()
+	return view.Leader, view.Leader != "" && view.Leader != r.config.GetNodeId()
+}
+
+// Others implements union.Peers.
+func (r *replicas) Others() (ids []string) {
+	view, _ := r.engine.View()
+	for i := range view.Members {
+		if id := view.Members[i].ID; id != r.config.GetNodeId() {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
