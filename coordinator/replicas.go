@@ -25,7 +25,6 @@ import (
 	"hdsd/log"
 	"hdsd/log/etcd"
 	"hdsd/machine"
-	"hdsd/peer/certs"
 	"hdsd/replica"
 	"hdsd/replica/engine"
 	"hdsd/replica/link"
@@ -44,7 +43,6 @@ type replicas struct {
 
 	process  uint64 // a random number
 	listener net.Listener
-	certs    *certs.Server // nil: no TLS
 	engine   *engine.Engine
 	links    *link.Links
 	*peers
@@ -72,28 +70,25 @@ func openReplicas(c *Coordinator) (r *replicas, err error) {
 		process: rand.Uint64(), store: c.store,
 	}
 	r.awaited.Store(-1)
-	if err = r.open(conf); err != nil {
+	if err = r.open(conf, c.servers); err != nil {
 		r.close()
 		return nil, err
 	}
 	return r, nil
 }
 
-func (r *replicas) open(conf *configv1.Replication) (err error) {
+func (r *replicas) open(conf *configv1.Replication, s *servers) (err error) {
 	if r.listener, err = listenAt("replication.peer.address", conf.GetPeer().GetAddress()); err != nil {
 		return err
 	}
+	listens := &configv1.Listener{Address: conf.GetPeer().GetAddress(), Tls: conf.GetPeer().GetTls(), Insecure: conf.GetPeer().GetInsecure()}
+	watched, err := s.watch("replication.peer", r.listener, r.config.GetLimits(), listens, "h2")
+	if err != nil {
+		return err
+	}
 	server, client := insecure.NewCredentials(), insecure.NewCredentials()
-	if t := conf.GetPeer().GetTls(); t != nil {
-		options := certs.Options{Protocols: []string{"h2"}, Report: func(err error) {
-			r.log.Error().Str("event", "certificate_refused").Str("listener", "replication.peer").Err(err).Msg("a certificate is not valid or cannot be used")
-		}, Lost: func(err error) {
-			r.log.Warn().Str("event", "workload_api_lost").Str("listener", "replication.peer").Err(err).Msg("the Workload API cannot be asked: what it said stays in use")
-		}}
-		if r.certs, err = certs.New(t, options); err != nil {
-			return fmt.Errorf("replication.peer.tls: %w", err)
-		}
-		server, client = credentials.NewTLS(r.certs.Config()), credentials.NewTLS(r.certs.Peer())
+	if r.listener = watched; watched.tls != nil {
+		server, client = credentials.NewTLS(watched.tls.Config()), credentials.NewTLS(watched.tls.Peer())
 	}
 	r.peers = newPeers(client)
 	r.links = link.New(link.Options{
@@ -263,9 +258,6 @@ func (r *replicas) close() {
 	}
 	if r.listener != nil {
 		_ = r.listener.Close() // the server may have closed it
-	}
-	if r.certs != nil {
-		_ = r.certs.Close()
 	}
 }
 

@@ -119,7 +119,7 @@ func TestReplicasDecideAsOne(t *testing.T) {
 	for id, s := range f.sites {
 		s.eventually("all checkers on "+id, func() bool {
 			_, text := s.get("/v1/checkers")
-			return strings.Count(text, `"assignedEndpoints":1`) == 2
+			return strings.Count(text, `"assignedEndpoints":1`) == 2 && strings.Count(text, `"specifier":"SYNCED"`) == 2 && strings.Count(text, `"replica":"r`) == 2
 		})
 		_, text := s.get("/v1/replicas")
 		if strings.Count(text, `"connected":true`) != 3 || strings.Count(text, `"leader":true`) != 1 || strings.Count(text, `"self":true`) != 1 {

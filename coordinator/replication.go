@@ -42,6 +42,7 @@ type replication struct {
 	store  followingStore
 	events *sharedEvents
 
+	id      string // of this replica
 	process uint64
 	number  uint64 // of the latest order
 	waiting map[log.OrderID]func(error)
@@ -71,7 +72,7 @@ func (r *replication) leads() bool { return r.state.Load().leading }
 // join makes the core one replica of several, before the first event.
 func (c *core) join(o replica.Options, state log.State, cursor uint64, s followingStore, l replicaLog, links replicaLinks) {
 	r := &replication{
-		Replica: replica.New(o, state, cursor), timing: o.Timing, store: s, log: l, links: links, process: o.Process,
+		Replica: replica.New(o, state, cursor), timing: o.Timing, store: s, log: l, links: links, id: o.ID, process: o.Process,
 		events: &sharedEvents{eventStore: c.history}, waiting: map[log.OrderID]func(error){}, yield: c.carryOutReplica,
 	}
 	r.state.Store(&replicaState{position: cursor})

@@ -108,16 +108,11 @@ func listen(c *configv1.Config, log zerolog.Logger, counters *calls, g *guard.Gu
 
 // secure makes the servers, with TLS according to the configuration.
 func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
-	watch := func(name string, listener net.Listener, conf *configv1.Listener, protocols ...string) (*watchedListener, error) {
-		w, err := s.calls.watch(name, listener, c.GetLimits(), conf, protocols...)
-		s.watched = append(s.watched, w)
-		return w, err
-	}
-	grpcListener, err := watch("grpc", s.grpcListener, c.GetGrpc(), "h2")
+	grpcListener, err := s.watch("grpc", s.grpcListener, c.GetLimits(), c.GetGrpc(), "h2")
 	if err != nil {
 		return err
 	}
-	httpListener, err := watch("http", s.httpListener, c.GetHttp())
+	httpListener, err := s.watch("http", s.httpListener, c.GetLimits(), c.GetHttp())
 	if err != nil {
 		return err
 	}
@@ -151,6 +146,13 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 		s.httpListener = tls.NewListener(httpListener, httpListener.tls.Config())
 	}
 	return nil
+}
+
+// watch returns a listener whose connections and certificates the servers watch.
+func (s *servers) watch(name string, listener net.Listener, limits *configv1.Limits, conf *configv1.Listener, protocols ...string) (*watchedListener, error) {
+	w, err := s.calls.watch(name, listener, limits, conf, protocols...)
+	s.watched = append(s.watched, w)
+	return w, err
 }
 
 // mutual reports whether a listener demands client certificates.

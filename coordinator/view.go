@@ -14,6 +14,7 @@ import (
 	"hdsd/coordinator/feed"
 	"hdsd/coordinator/query"
 	"hdsd/fleet"
+	"hdsd/hds"
 	"hdsd/health"
 	"hdsd/ruling"
 )
@@ -264,6 +265,7 @@ func (v view) Checkers() []query.Checker {
 			BlindReason: v.core.Aggregator.BlindReason(known.ID),
 			Operator:    shownTrust(known.ID, v.core.Trust.Get(known.ID)), TroubledSince: v.core.Troubles.TroubledSince(known.ID),
 		}}
+		v.setStream(&k)
 		if p := known.Probation; p != nil {
 			k.Probation = &api.Probation{Since: p.Since, Reason: v.probationReason(p)}
 		}
@@ -286,6 +288,24 @@ func (v view) Checkers() []query.Checker {
 		}}})
 	}
 	return found
+}
+
+// setStream sets the replica that has the stream of a checker, and the state of a stream of another replica.
+func (v view) setStream(k *query.Checker) {
+	if v.core.replication == nil {
+		return
+	}
+	s, ok := v.core.replication.Stream(k.ID)
+	if k.Replica = s.Replica; !ok || s.Replica == v.core.replication.id {
+		return
+	}
+	k.Stream = &hds.State{Connected: k.Connected, Specifier: hds.NotSent, Followed: s.Followed, Silent: s.Silent, LastReport: s.Heard}
+	switch {
+	case s.Synced:
+		k.Stream.Specifier = hds.Synced
+	case s.Sent:
+		k.Stream.Specifier = hds.Sent
+	}
 }
 
 // Paths implements query.State.

@@ -189,3 +189,27 @@ func copyOrder(e machine.Event) (order machine.Event, err func() error) {
 	}
 	return nil, none
 }
+
+// Stream is the stream of a checker, as the leader knows it.
+type Stream struct {
+	Replica  string // that has it
+	Sent     bool   // a specifier is sent, or to be sent
+	Synced   bool   // the checker follows the latest one
+	Followed bool   // it follows one of this term
+	Silent   bool
+	Heard    time.Time // when it last reported
+}
+
+// Stream returns the stream of a checker; not ok if this replica does not lead, or no replica has the checker.
+func (r *Replica) Stream(checker string) (s Stream, ok bool) {
+	if r.term == nil {
+		return s, false
+	}
+	h := r.term.holdings[checker]
+	if h == nil {
+		return s, false
+	}
+	s = Stream{Replica: h.replica, Sent: h.latest != nil, Followed: h.followed > 0, Silent: h.silent, Heard: h.heard}
+	s.Synced = s.Sent && h.followed == h.latest.Serial
+	return s, true
+}
