@@ -32,6 +32,7 @@ type alarms struct {
 	notify        func([]notify.Change) // must not wait; may be nil
 	onComplete    func()                // called once, after the first complete notification; nil afterwards
 	pending       []notify.Change
+	open          openConditions
 	followed      *configv1.Metrics // for clusters with metrics of their own
 
 	quorum              quorum          // the figures that tooFew is about
@@ -77,6 +78,7 @@ func (a *alarms) observe(now time.Time, e machine.Effect) {
 func (a *alarms) reset() {
 	a.tally, a.panics, a.pending = tally.New(), tally.NewPanics(), nil
 	a.quorum, a.tooFew, a.probeLimit, a.settled = quorum{}, attention.Named{}, probeLimit{}, false
+	a.open.renew()
 	a.follow(a.followed)
 	a.metrics.set(a.tally.Counts(), a.tally.ZonesDown(), a.panics.Count())
 }
@@ -196,13 +198,27 @@ func (a *alarms) report(now time.Time) {
 	for i := range a.pending {
 		a.names.rename(&a.pending[i].Condition)
 	}
+	a.pending = a.open.add(a.pending, a.hasAnswers && a.settled)
+	a.post()
+	if a.hasAnswers && a.settled && a.onComplete != nil {
+		a.onComplete()
+		a.onComplete = nil
+	}
+}
+
+// post notifies the pending changes.
+func (a *alarms) post() {
 	if len(a.pending) > 0 && a.notify != nil {
 		a.notify(a.pending)
 	}
 	a.pending = nil
-	if a.hasAnswers && a.settled && a.onComplete != nil {
-		a.onComplete()
-		a.onComplete = nil
+}
+
+// handOver ends the conditions that this replica has notified of: another replica leads, and notifies of what is wrong.
+func (a *alarms) handOver() {
+	if a.view.core.follows() {
+		a.pending = a.open.endAll()
+		a.post()
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"hdsd/test/etcd"
 )
 
 // scrape is one answer of /metrics.
@@ -143,6 +145,13 @@ var elsewhere = map[string]string{
 	"hdsd_grpc_unserved_calls_total":       "unserved_test.go",
 	"hdsd_relay_load_reports_total":        "relay_loads_test.go",
 	"hdsd_xds_unencodable_resources_total": "../eds/metrics_test.go",
+	"hdsd_replica_leads":                   "replicas_test.go",
+	"hdsd_replica_epoch":                   "replicas_test.go",
+	"hdsd_replica_position":                "replicas_test.go",
+	"hdsd_replica_etcd_connected":          "replicas_test.go",
+	"hdsd_replica_links":                   "replicas_test.go",
+	"hdsd_replica_messages_total":          "replicas_test.go",
+	"hdsd_replica_message_bytes_total":     "replicas_test.go",
 }
 
 // TestMetricsMoveAndAreDocumented does one step after the other on a running coordinator, and compares the
@@ -170,6 +179,7 @@ func TestMetricsMoveAndAreDocumented(t *testing.T) {
 	exported := p.scrape().types
 	maps.Copy(exported, withTLS(t).scrape().types) // which has some more
 	maps.Copy(exported, withRelay(t).scrape().types)
+	maps.Copy(exported, newFleet(t, etcd.Start(t), static("web", "127.0.0.1:1"), "r1").sites["r1"].scrape().types)
 	maps.DeleteFunc(exported, func(name, _ string) bool {
 		return strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_")
 	})

@@ -95,7 +95,9 @@ func (c *Coordinator) serveReady(w http.ResponseWriter, _ *http.Request) {
 }
 
 // isReady reports whether hdsd is ready.
-func (c *Coordinator) isReady() bool { return c.notReady() == "" }
+func (c *Coordinator) isReady() bool {
+	return c.ready.serving.Load() && c.missingDisk() == "" && c.replicas.notReady() == ""
+}
 
 // notReady returns the reason why hdsd is not ready; empty if it is.
 func (c *Coordinator) notReady() string {

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -22,14 +23,14 @@ type historyStore interface {
 type recorder struct {
 	history historyStore
 	*present
-	follows       bool                      // the replication stores the entries
+	followed      *log.State                // the state of the log of several replicas, which stores the entries; nil: alone
 	onTransitions func([]health.Transition) // called after the history takes the transitions; must not wait; may be nil
 }
 
 func (r *recorder) observe(_ time.Time, e machine.Effect) {
 	switch e := e.(type) {
 	case machine.Logged:
-		if !r.follows {
+		if r.followed == nil {
 			r.history.Apply(e.Entry)
 			r.tell(e.Entry)
 		}
@@ -49,7 +50,17 @@ func (r *recorder) tell(e *log.Entry) {
 func (r *recorder) forget() {
 	// Clusters are immutable, so the goroutine of the store may read them.
 	clusters := slices.Collect(r.Rulings.Clusters())
-	known := sync.OnceValue(func() map[health.Hash]struct{} { return endpointHashes(clusters) })
+	var elsewhere []health.Hash // in no source of this replica, but in one of another
+	if r.followed != nil {
+		elsewhere = slices.Collect(maps.Keys(r.followed.Current))
+	}
+	known := sync.OnceValue(func() map[health.Hash]struct{} {
+		all := endpointHashes(clusters)
+		for _, hash := range elsewhere {
+			all[hash] = struct{}{}
+		}
+		return all
+	})
 	r.history.Forget(func(hash health.Hash) bool {
 		_, ok := known()[hash]
 		return ok

@@ -161,6 +161,9 @@ func (r *replicas) viewed(v *etcd.View) {
 		}
 	}
 	r.members.observe(time.Now(), v)
+	if v.Leader != "" && v.Leader != r.config.GetNodeId() {
+		r.core.do(r.core.alarms.handOver)
+	}
 	r.links.SetMembers(others)
 	r.setMembers(others)
 }

@@ -76,7 +76,7 @@ func (c *core) join(o replica.Options, state log.State, cursor uint64, s followi
 		events: &sharedEvents{eventStore: c.history}, waiting: map[log.OrderID]func(error){}, yield: c.carryOutReplica,
 	}
 	r.state.Store(&replicaState{position: cursor})
-	c.replication, c.recorder.follows, c.chronicle.history = r, true, r.events
+	c.replication, c.recorder.followed, c.chronicle.history = r, &r.Follower.State, r.events
 	c.readFollower()
 }
 
