@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"hdsd/health"
@@ -24,6 +25,10 @@ type Node struct {
 type Server struct {
 	Address string // host:port of its gRPC address
 	TLS     *TLS   // nil is plaintext
+
+	// Replicas are the gRPC addresses of the other replicas, if there are several. The Envoy is
+	// connected to one of all, and goes on to the next one if that does not answer.
+	Replicas []string
 }
 
 // TLS names PEM files on the Envoy's machine.
@@ -87,9 +92,14 @@ func checkIP(label, hostPort string) error {
 }
 
 func (s Server) check() error {
-	host, port, err := net.SplitHostPort(s.Address)
-	if number, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" || number == 0 {
-		return fmt.Errorf("server %q: want HOST:PORT of hdsd's gRPC address, such as 10.0.0.5:18000", s.Address)
+	for _, address := range s.addresses() {
+		host, port, err := net.SplitHostPort(address)
+		if number, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" || number == 0 {
+			return fmt.Errorf("server %q: want HOST:PORT of hdsd's gRPC address, such as 10.0.0.5:18000", address)
+		}
+	}
+	if s.TLS != nil && s.TLS.Name == "" && len(s.Replicas) > 0 {
+		return errors.New("several servers need a name that the certificates of all have: give --tls-server-name")
 	}
 	if s.TLS != nil && s.TLS.CA == "" {
 		return errors.New("the authorities to trust are missing: without them TLS proves nothing")
@@ -100,11 +110,16 @@ func (s Server) check() error {
 	return nil
 }
 
-// named reports whether hdsd's address has a name, which has to be resolved.
+// addresses returns the addresses of all replicas.
+func (s Server) addresses() []string { return append([]string{s.Address}, s.Replicas...) }
+
+// named reports whether an address of hdsd has a name, which has to be resolved.
 func (s Server) named() bool {
-	host, _, _ := net.SplitHostPort(s.Address) // checked before
-	_, err := netip.ParseAddr(host)
-	return err != nil
+	return slices.ContainsFunc(s.addresses(), func(address string) bool {
+		host, _, _ := net.SplitHostPort(address) // checked before
+		_, err := netip.ParseAddr(host)
+		return err != nil
+	})
 }
 
 // certificateName returns the name that hdsd's certificate must have.

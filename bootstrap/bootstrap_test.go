@@ -1,6 +1,7 @@
 package bootstrap_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
@@ -102,6 +104,23 @@ func TestAClientTakesClustersOrEndpoints(t *testing.T) {
 	}
 }
 
+func TestAnEnvoyKnowsAllReplicas(t *testing.T) {
+	server := bootstrap.Server{Address: "10.0.0.1:18000", Replicas: []string{"10.0.0.2:18000", "[::1]:18001"}}
+	cluster := read(t, yaml(t, bootstrap.Checker{Node: node(), Server: server})).GetStaticResources().GetClusters()[0]
+	var have []string
+	for _, e := range cluster.GetLoadAssignment().GetEndpoints()[0].GetLbEndpoints() {
+		address := e.GetEndpoint().GetAddress().GetSocketAddress()
+		have = append(have, fmt.Sprintf("%s %d", address.GetAddress(), address.GetPortValue()))
+	}
+	if diff := cmp.Diff([]string{"10.0.0.1 18000", "10.0.0.2 18000", "::1 18001"}, have); diff != "" || cluster.GetType().String() != "STATIC" {
+		t.Errorf("hdsd is %v:\n%s", cluster, diff)
+	}
+	server.Replicas[1] = "hdsd-3.example.com:18000"
+	if c := read(t, yaml(t, bootstrap.Client{Node: node(), Server: server})).GetStaticResources().GetClusters()[0]; c.GetType().String() != "STRICT_DNS" {
+		t.Errorf("hdsd is %v", c)
+	}
+}
+
 func TestTLSNamesWhatItTrusts(t *testing.T) {
 	for _, c := range []struct{ address, name, sni, exact, kind string }{
 		{"hdsd.example.com:18000", "", "hdsd.example.com", "hdsd.example.com", "DNS"},
@@ -134,10 +153,12 @@ func TestWhatCannotWorkIsRefused(t *testing.T) {
 		"want HOST:PORT": {
 			Node: node(), Server: bootstrap.Server{Address: "10.0.0.5"},
 		},
-		`server "x:0"`:      {Node: node(), Server: bootstrap.Server{Address: "x:0"}},
-		"listener":          {Node: node(), Server: good, Route: "web"},
-		"authorities":       {Node: node(), Server: bootstrap.Server{Address: "x:1", TLS: &bootstrap.TLS{Certificate: "c", Key: "k"}}},
-		"needs its private": {Node: node(), Server: bootstrap.Server{Address: "x:1", TLS: &bootstrap.TLS{CA: "ca", Key: "k"}}},
+		`server "y"`:            {Node: node(), Server: bootstrap.Server{Address: "x:1", Replicas: []string{"y"}}},
+		"that the certificates": {Node: node(), Server: bootstrap.Server{Address: "x:1", Replicas: []string{"y:1"}, TLS: &bootstrap.TLS{CA: "ca"}}},
+		`server "x:0"`:          {Node: node(), Server: bootstrap.Server{Address: "x:0"}},
+		"listener":              {Node: node(), Server: good, Route: "web"},
+		"authorities":           {Node: node(), Server: bootstrap.Server{Address: "x:1", TLS: &bootstrap.TLS{Certificate: "c", Key: "k"}}},
+		"needs its private":     {Node: node(), Server: bootstrap.Server{Address: "x:1", TLS: &bootstrap.TLS{CA: "ca", Key: "k"}}},
 	} {
 		if _, err := c.YAML(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, have %v", want, err)

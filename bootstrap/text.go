@@ -105,6 +105,10 @@ func (s Server) text() string {
 	if s.named() {
 		discovery = "STRICT_DNS  # resolved again and again, so that hdsd may move"
 	}
+	var endpoints strings.Builder
+	for _, replica := range s.addresses() {
+		endpoints.WriteString("\n        - endpoint: {address: " + address(replica) + "}")
+	}
 	return `  # hdsd itself.
   - name: hdsd
     type: ` + discovery + `
@@ -119,8 +123,7 @@ func (s Server) text() string {
     load_assignment:
       cluster_name: hdsd
       endpoints:
-      - lb_endpoints:
-        - endpoint: {address: ` + address(s.Address) + `}` + s.socket()
+      - lb_endpoints:` + endpoints.String() + s.socket()
 }
 
 // socket is the transport socket for TLS.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -39,6 +40,7 @@ type envoyFlags struct {
 
 func (f *envoyFlags) addTo(command *cobra.Command, group, admin string) {
 	addServerFlag(command, &f.server)
+	command.Flags().Lookup("server").Usage = "`HOST:PORT` of the coordinator's gRPC address; of all replicas, with commas between (HDSD_SERVER)"
 	f.node.addTo(command)
 	flags := command.Flags()
 	flags.StringVar(&f.group, "node-cluster", group, "the `group` of Envoys it belongs to")
@@ -54,7 +56,8 @@ func (f *envoyFlags) addTo(command *cobra.Command, group, admin string) {
 func (f *envoyFlags) parts() (node bootstrap.Node, server bootstrap.Server, err error) {
 	id, err := f.node.name()
 	node = bootstrap.Node{ID: id, Cluster: f.group, Locality: f.node.locality, Metadata: f.node.metadata, Admin: f.admin}
-	server = bootstrap.Server{Address: f.server}
+	servers := strings.Split(f.server, ",")
+	server = bootstrap.Server{Address: servers[0], Replicas: servers[1:]}
 	if f.tls != (tlsFlags{}) {
 		server.TLS = &bootstrap.TLS{CA: f.tls.ca, Certificate: f.tls.certificate, Key: f.tls.key, Name: f.tls.name}
 	}
