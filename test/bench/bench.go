@@ -56,7 +56,7 @@ func scenarios(full bool) []scenario {
 		&pushes{title: "first sync of 500 delta data planes of 1,000 assignments", subscribers: 500, clusters: 1000, delta: true, firstSync: true, markCPU: 1.3},
 		&echoes{entries: 600},
 		&watchers{title: "1,000 watchers through 10,000 transitions", watchers: 1000, endpoints: 2500, transitions: 10_000, markTime: 3},
-	}, lives(full)...)
+	}, append(lives(full), severalReplicas(full)...)...)
 }
 
 // results is what a run has found.
@@ -82,7 +82,7 @@ func (o *options) bench() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	l := &lab{dir: dir, turns: o.turns, lives: 1}
+	l := &lab{dir: dir, turns: o.turns, lives: 1, binary: o.binary}
 	baseBinary := ""
 	if o.base != "" {
 		l.lives = o.turns
@@ -152,8 +152,8 @@ func (o *options) measure(l *lab, found *results, baseBinary string) (worse []st
 		fmt.Print("\n| work | ", o.base, " | now | now : before | |\n| --- | --- | --- | --- | --- |\n")
 	}
 	for _, s := range scenarios(o.full) {
-		if !strings.Contains(s.name(), o.only) {
-			continue
+		if !strings.Contains(s.name(), o.only) || o.base != "" && o.only == "" && strings.HasPrefix(s.name(), ofReplicas) {
+			continue // the base may know no replicas
 		}
 		out, err := run(l, s, o.binary, baseBinary)
 		if err != nil {

@@ -18,20 +18,20 @@ import (
 
 // checker is a simulated one that reports when it is told to, and every interval.
 type checker struct {
-	id, zone string
-	world    *scale.World
+	id, zone, server string
+	world            *scale.World
 
 	mu     sync.Mutex // guards the fields below, and what is sent
 	stream grpc.ClientStream
 	report *scale.Report // of the latest specifier; nil without a stream
 	same   wire.Bytes    // what was sent while nothing changed
 	lied   bool          // whether the last report was not the truth
+	first  time.Time     // of the first report since the field was cleared
 }
 
 // crew is all checkers of a coordinator.
 type crew struct {
 	world    *scale.World
-	server   string
 	interval time.Duration
 	all      []*checker
 	failed   atomic.Pointer[error] // the first thing that cannot happen
@@ -44,10 +44,15 @@ const zones = 4
 
 // newCrew connects so many checkers until leave. They connect again when hdsd is back.
 func newCrew(server string, w *scale.World, checkers int, interval time.Duration) *crew {
+	return spreadCrew([]string{server}, w, checkers, interval)
+}
+
+// spreadCrew is newCrew with the checkers spread over several servers.
+func spreadCrew(servers []string, w *scale.World, checkers int, interval time.Duration) *crew {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &crew{world: w, server: server, interval: interval, cancel: cancel}
+	c := &crew{world: w, interval: interval, cancel: cancel}
 	for i := range checkers {
-		k := &checker{id: fmt.Sprintf("checker-%04d", i), zone: string(rune('a' + i%zones)), world: w}
+		k := &checker{id: fmt.Sprintf("checker-%04d", i), zone: string(rune('a' + i%zones)), server: servers[i%len(servers)], world: w}
 		c.all = append(c.all, k)
 		c.running.Go(func() {
 			for ctx.Err() == nil {
@@ -82,7 +87,7 @@ func (c *crew) tick(ctx context.Context, k *checker, phase time.Duration) {
 
 // converse is one stream.
 func (c *crew) converse(ctx context.Context, k *checker) error {
-	stream, hangUp, err := scale.Dial(ctx, c.server, healthv3.HealthDiscoveryService_StreamHealthCheck_FullMethodName)
+	stream, hangUp, err := scale.Dial(ctx, k.server, healthv3.HealthDiscoveryService_StreamHealthCheck_FullMethodName)
 	if err != nil {
 		return err
 	}
@@ -121,7 +126,12 @@ var errUnassigned = errors.New("a checker has nothing to report")
 
 // send reports how things are, and returns how many entries that took.
 func (k *checker) send() (int, error) {
-	return k.assigned(), k.write(k.bytes())
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.stream == nil {
+		return 0, errUnassigned
+	}
+	return k.report.Len(), k.writeLocked(k.report.Next())
 }
 
 // endpoints is what it has to check.
@@ -154,7 +164,14 @@ func (k *checker) write(report wire.Bytes) error {
 	if k.stream == nil {
 		return errUnassigned
 	}
+	return k.writeLocked(report)
+}
+
+func (k *checker) writeLocked(report wire.Bytes) error {
 	k.same = nil
+	if k.first.IsZero() {
+		k.first = time.Now()
+	}
 	return k.stream.SendMsg(&report)
 }
 

@@ -72,17 +72,24 @@ func (o *outcome) rows() (all []row) {
 	for i, f := range o.figures {
 		v := o.value(ours, i)
 		r := row{work: o.name + ": " + f.name, hdsd: v.String() + " " + f.unit, of: v, bound: f.mark}
+		judged := v
 		if f.floor != "" {
 			r.floor = fmt.Sprintf("%s: %s %s", f.floor, number(o.value(f.floor, i).median), f.unit)
 			r.of = o.ratio(ours, f.floor, i)
-			r.ratio = r.of.String()
+			r.ratio, judged = r.of.String(), r.of
 		}
 		if f.mark > 0 {
-			r.mark = fmt.Sprintf("<= %g", f.mark)
-			if f.floor == "" {
-				r.mark += " " + f.unit
+			switch {
+			case f.beyond != "":
+				judged, r.bound = o.difference(ours, f.beyond, i), 0 // the plot is of ratios
+				r.mark = fmt.Sprintf("%s %s beyond %s <= %g %s", judged, f.unit, f.beyond, f.mark, f.unit)
+			case f.floor != "" && !f.itself:
+				r.mark = fmt.Sprintf("<= %g", f.mark)
+			default:
+				judged, r.bound = v, 0
+				r.mark = fmt.Sprintf("<= %g %s", f.mark, f.unit)
 			}
-			if r.of.median > f.mark {
+			if judged.median > f.mark {
 				r.mark += ", missed"
 			} else {
 				r.mark += ", met"
@@ -90,7 +97,7 @@ func (o *outcome) rows() (all []row) {
 		}
 		var peers []string
 		for _, name := range o.names {
-			if name != ours && name != f.floor {
+			if name != ours && name != f.floor && len(o.values[name][i]) > 0 {
 				peers = append(peers, fmt.Sprintf("%s: %s %s", name, number(o.value(name, i).median), f.unit))
 			}
 		}

@@ -28,6 +28,11 @@ type hdsd struct {
 // newHDSD prepares a coordinator of a world, which is not started. The interval is that of
 // reports; extra is more configuration.
 func newHDSD(dir, binary string, w *scale.World, extra string) (*hdsd, error) {
+	return newNode(dir, binary, "hdsd-bench", w, extra)
+}
+
+// newNode is newHDSD for a coordinator with an id of its own.
+func newNode(dir, binary, id string, w *scale.World, extra string) (*hdsd, error) {
 	dir, err := os.MkdirTemp(dir, "hdsd-")
 	if err != nil {
 		return nil, err
@@ -40,8 +45,8 @@ func newHDSD(dir, binary string, w *scale.World, extra string) (*hdsd, error) {
 			}
 		}
 	}
-	config := fmt.Sprintf("node_id: hdsd-bench\ngrpc: {address: %q}\nhttp: {address: %q}\ndata_dir: data\n"+
-		"sources: [{name: local, config_source: {path_config_source: {path: clusters.yaml}}}]\n%s\n", h.grpc, h.http, extra)
+	config := fmt.Sprintf("node_id: %s\ngrpc: {address: %q}\nhttp: {address: %q}\ndata_dir: data\n"+
+		"sources: [{name: local, config_source: {path_config_source: {path: clusters.yaml}}}]\n%s\n", id, h.grpc, h.http, extra)
 	if err := os.WriteFile(filepath.Join(dir, "clusters.yaml"), []byte(w.File()), 0o600); err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ type plane struct {
 
 	mu      sync.Mutex   // guards the fields below
 	down    []bool       // by endpoint
+	changed []time.Time  // by endpoint, when it was told of the latest change
 	known   map[int]bool // what it was told of at all
 	want    map[int]bool
 	told    chan time.Time // when nothing of want is left
@@ -42,7 +43,7 @@ func newPlane(server string, w *scale.World) (*plane, error) {
 		cancel()
 		return nil, err
 	}
-	p := &plane{world: w, down: make([]bool, w.Size()), known: map[int]bool{}, cancel: cancel}
+	p := &plane{world: w, down: make([]bool, w.Size()), changed: make([]time.Time, w.Size()), known: map[int]bool{}, cancel: cancel}
 	p.running.Go(func() {
 		err := p.receive(stream)
 		_ = hangUp() // err says more
@@ -88,7 +89,7 @@ func (p *plane) read(response *discoveryv3.DeltaDiscoveryResponse, size int, at 
 		}
 		for _, group := range a.GetEndpoints() {
 			for _, e := range group.GetLbEndpoints() {
-				if err := p.note(e); err != nil {
+				if err := p.note(e, at); err != nil {
 					return err
 				}
 			}
@@ -101,18 +102,30 @@ func (p *plane) read(response *discoveryv3.DeltaDiscoveryResponse, size int, at 
 	return nil
 }
 
-func (p *plane) note(e *endpointv3.LbEndpoint) error {
+func (p *plane) note(e *endpointv3.LbEndpoint, at time.Time) error {
 	address := envoy.Address(e.GetEndpoint().GetAddress())
 	endpoint, known := p.world.Find(address)
 	if !known {
 		return fmt.Errorf("a data plane was told of %s, which is no endpoint", address)
 	}
+	if now := e.GetHealthStatus() == corev3.HealthStatus_UNHEALTHY; now != p.down[endpoint] || !p.known[endpoint] {
+		p.down[endpoint], p.changed[endpoint] = now, at
+	}
 	p.known[endpoint] = true
-	p.down[endpoint] = e.GetHealthStatus() == corev3.HealthStatus_UNHEALTHY
 	if down, wanted := p.want[endpoint]; wanted && down == p.down[endpoint] {
 		delete(p.want, endpoint)
 	}
 	return nil
+}
+
+// toldDown is when it was told that an endpoint is down; zero if it was not.
+func (p *plane) toldDown(endpoint int) (at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.down[endpoint] {
+		at = p.changed[endpoint]
+	}
+	return at
 }
 
 // expect returns what waits until it was told that these endpoints are down, or up. That

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -11,12 +12,14 @@ type lab struct {
 	dir   string // for files of this run
 	turns int
 	lives int // turns where each has a fleet of its own
+
+	binary string // hdsd as it is now
 }
 
 // contender is one that takes turns.
 type contender struct {
 	name  string
-	turn  func() ([]float64, error) // a value for each figure of the scenario
+	turn  func() ([]float64, error) // a value for each figure of the scenario; NaN: it has none
 	close func()
 }
 
@@ -25,6 +28,8 @@ type figure struct {
 	name, unit string
 	floor      string  // the contender that hdsd is compared with; "": none
 	mark       float64 // of the ratio, or of the value where there is no floor; 0: none
+	itself     bool    // the mark is of the value, although there is a floor
+	beyond     string  // the mark is of what the value is more than that of this contender; "": it is not
 }
 
 // scenario is one piece of work. A new one is made for each run.
@@ -68,6 +73,17 @@ func quantile(values []float64, share float64) float64 {
 
 // value is that of a contender.
 func (o *outcome) value(of string, figure int) spread { return spreadOf(o.values[of][figure]) }
+
+// difference is how much more one contender has than another, turn by turn.
+func (o *outcome) difference(of, than string, figure int) spread {
+	var each []float64
+	for i, v := range o.values[of][figure] {
+		if other := o.values[than]; other != nil && i < len(other[figure]) {
+			each = append(each, v-other[figure][i])
+		}
+	}
+	return spreadOf(each)
+}
 
 // ratio is that of two contenders, turn by turn.
 func (o *outcome) ratio(of, to string, figure int) spread {
@@ -129,7 +145,7 @@ func alternate(s scenario, all []*contender, turns int) (*outcome, error) {
 				return nil, fmt.Errorf("%s: %s: %w", s.name(), c.name, err)
 			}
 			for i, v := range values {
-				if turn < warm {
+				if turn < warm || math.IsNaN(v) {
 					continue
 				}
 				o.values[c.name][i] = append(o.values[c.name][i], v)

@@ -12,6 +12,9 @@ import (
 	"hdsd/test/envoy"
 )
 
+// Build builds the server, if that has not been done, and returns the path of the program.
+func Build() (string, error) { return build() }
+
 // build builds the server into the repository's .cache, under a name that tells its version.
 // Other processes that want it at the same time wait.
 var build = sync.OnceValues(func() (string, error) {
