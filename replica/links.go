@@ -93,7 +93,7 @@ func (r *Replica) flush(now time.Time) {
 	}
 	for _, replica := range slices.Sorted(maps.Keys(r.links)) {
 		if l := r.links[replica]; !l.busy {
-			r.send(replica, l)
+			r.send(now, replica, l)
 		}
 	}
 }
@@ -129,7 +129,7 @@ func (r *Replica) commit(now time.Time) {
 }
 
 // send sends the next message on a link that has room.
-func (r *Replica) send(replica string, l *link) {
+func (r *Replica) send(now time.Time, replica string, l *link) {
 	switch {
 	case r.term != nil && l.welcomed != r.term.id:
 		l.welcomed = r.term.id
@@ -139,12 +139,13 @@ func (r *Replica) send(replica string, l *link) {
 			r.transmit(replica, l, *d)
 		}
 	case r.leader.replica == replica && r.leader.link == l.number && (r.leader.full || len(r.roster.dirty) > 0 || r.orders.hasNew()):
-		r.sendReport(l)
+		r.sendReport(now, l)
 	}
 }
 
 // sendReport sends what has changed to the leader, or all.
-func (r *Replica) sendReport(l *link) {
+func (r *Replica) sendReport(now time.Time, l *link) {
+	r.next.report = now.Add(r.reportInterval())
 	full := r.leader.full
 	if r.leader.full = false; full {
 		r.roster.markAll()

@@ -56,7 +56,10 @@ type Replica struct {
 }
 
 // schedule has the times of due work.
-type schedule struct{ tick, forget time.Time }
+type schedule struct {
+	tick, forget time.Time
+	report       time.Time // to the leader, which must hear of this replica
+}
 
 // link is a link to a replica.
 type link struct {
@@ -153,7 +156,7 @@ func (r *Replica) deliver(now time.Time, d *catalog.Delivery) {
 }
 
 func (e Tick) handle(r *Replica, now time.Time) {
-	wait := r.options.Timing.Report / 2
+	wait := r.reportInterval()
 	if r.term != nil {
 		r.report(now, r.options.ID, &Report{Term: r.term.id, Sessions: r.roster.take(r.term.id)})
 		r.beginTerm(now)
@@ -167,9 +170,22 @@ func (e Tick) handle(r *Replica, now time.Time) {
 	r.next.tick = now.Add(wait)
 	r.orders.end(now, r.position, r.yield)
 	if l := r.links[r.leader.replica]; l != nil && l.number == r.leader.link && !l.busy {
-		r.sendReport(l) // the leader must hear of this replica
+		r.sendDueReport(now, l)
 	}
 }
+
+// sendDueReport sends a report to the leader if none has been sent for long. Ticks come more often.
+func (r *Replica) sendDueReport(now time.Time, l *link) {
+	if wait := r.next.report.Sub(now); wait <= 0 || wait > r.reportInterval() { // the clock may have gone back
+		r.sendReport(now, l)
+	}
+	if r.next.report.Before(r.next.tick) {
+		r.next.tick = r.next.report
+	}
+}
+
+// reportInterval returns the longest time between two reports to the leader, but for a slow link.
+func (r *Replica) reportInterval() time.Duration { return r.options.Timing.Report / 2 }
 
 // forget lets the store forget absent endpoints now and then.
 func (r *Replica) forget(now time.Time) {

@@ -126,6 +126,32 @@ func TestOrdersWithoutALeader(t *testing.T) {
 	}
 }
 
+// TestReportsOfAQuietFollower covers that ticks after each event lead to reports no more often than the leader must hear
+// of the replica: the end of each report is an event, too.
+func TestReportsOfAQuietFollower(t *testing.T) {
+	r := New(Options{ID: "r1", Timing: machine.Timing{Report: time.Second}}, log.State{}, 0)
+	sent := 0
+	take := func(e Effect) {
+		if _, ok := e.(Send); ok {
+			sent++
+		}
+	}
+	r.Step(start, LinkOpened{Replica: "r2", Link: 1}, take)
+	r.Step(start, Received{Replica: "r2", Link: 1, Message: Welcome{Term: Term{Epoch: 1, Round: 1}}}, take)
+	const seconds = 10
+	for passed := time.Duration(0); passed < seconds*time.Second; passed += time.Millisecond {
+		now := start.Add(passed)
+		r.Step(now, Sent{Replica: "r2", Link: 1}, take)
+		r.Step(now, Tick{}, take)
+		if wait := r.Wait(now); wait > time.Second/2 {
+			t.Fatalf("the next tick comes after %v", wait)
+		}
+	}
+	if sent < 2*seconds || sent > 2*seconds+1 {
+		t.Errorf("%d reports in %d seconds", sent, seconds)
+	}
+}
+
 // TestOrdersOfAnEarlierTerm covers that a change of leader refuses no order before the log says that it is not in it.
 func TestOrdersOfAnEarlierTerm(t *testing.T) {
 	var o orders
