@@ -47,6 +47,31 @@ func TestRatiosAreOfTurnsSideBySide(t *testing.T) {
 	}
 }
 
+// TestMarksOfReplicas covers marks of what a work takes beyond another one, and of the work itself beside a floor.
+func TestMarksOfReplicas(t *testing.T) {
+	o := &outcome{
+		name: "work", names: []string{ours, alone, onlyEtcd},
+		figures: []figure{
+			{name: "p50", unit: "ms", floor: onlyEtcd, beyond: alone, mark: 5},
+			{name: "p99", unit: "ms", floor: onlyEtcd, itself: true, mark: 5},
+			{name: "writes", unit: "/s"},
+		},
+		values: map[string][][]float64{ours: {{6, 9}, {6, 9}, {1}}, alone: {{2, 3}, {2, 3}, nil}, onlyEtcd: {{2, 3}, {2, 3}, nil}},
+	}
+	rows := o.rows()
+	for i, want := range []string{"5.00 (4.00 to 6.00) ms beyond a single coordinator <= 5 ms, met", "<= 5 ms, missed"} {
+		if rows[i].mark != want || rows[i].ratio != "3.00 (3.00 to 3.00)" {
+			t.Errorf("the mark is %q with the ratio %s, want %q", rows[i].mark, rows[i].ratio, want)
+		}
+	}
+	if rows[2].peers != "" || rows[2].mark != "" {
+		t.Errorf("a figure of hdsd alone has peers %q and the mark %q", rows[2].peers, rows[2].mark)
+	}
+	if chart := (&results{outcomes: []*outcome{o}}).chart(); len(chart.Rows) != 0 {
+		t.Errorf("the plot of ratios has %v", chart.Rows)
+	}
+}
+
 // TestSkimFindsWhatIsAcknowledged: a response is read no further than that.
 func TestSkimFindsWhatIsAcknowledged(t *testing.T) {
 	encoded := marshal(t, deltaResponse("nonce-7", 3))

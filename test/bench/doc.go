@@ -13,5 +13,7 @@
 // so that speed gained by not listening is not counted: bench fails where the news does
 // not arrive.
 //
+// Replicas are measured beside a coordinator alone and beside their etcd alone, on the same cores.
+//
 // bench is also the program of floors and peers: bench floor, bench floor-tuned, bench peer.
 package main

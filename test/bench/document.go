@@ -65,6 +65,7 @@ func (s spread) String() string {
 type row struct {
 	work, hdsd, floor, ratio, mark, peers string
 	of                                    spread // what the mark is of
+	apart                                 bool   // the mark is not of the ratio
 	bound                                 float64
 }
 
@@ -81,12 +82,12 @@ func (o *outcome) rows() (all []row) {
 		if f.mark > 0 {
 			switch {
 			case f.beyond != "":
-				judged, r.bound = o.difference(ours, f.beyond, i), 0 // the plot is of ratios
+				judged, r.apart = o.difference(ours, f.beyond, i), true
 				r.mark = fmt.Sprintf("%s %s beyond %s <= %g %s", judged, f.unit, f.beyond, f.mark, f.unit)
 			case f.floor != "" && !f.itself:
 				r.mark = fmt.Sprintf("<= %g", f.mark)
 			default:
-				judged, r.bound = v, 0
+				judged, r.apart = v, true
 				r.mark = fmt.Sprintf("<= %g %s", f.mark, f.unit)
 			}
 			if judged.median > f.mark {
@@ -120,7 +121,7 @@ turns; the load is one more process on the same cores.
 
 - **Machine:** %s.
 - **Run:** %s, in %s; %d turns of each after one to warm up, but
-  one of watchers and of fleets, and two of growth.
+  one of watchers and of fleets, two of growth, and three of leaders that end.
 - **A figure** is the median of its turns, with the lowest and the highest in brackets. A ratio compares neighbouring
   turns.
 - **CPU** is user and system time of one process.
@@ -129,6 +130,9 @@ turns; the load is one more process on the same cores.
   are used again). The floor of watchers writes texts to plain connections.
 - **Peers:** LinearCache and SnapshotCache of go-control-plane, with its own server. "Unmarshal and a map" decodes each
   report by ` + "`proto.Unmarshal`" + ` and keeps each health in a map.
+- **Replicas:** three hdsd, three servers of etcd, which sync to disk, and the load share the cores. A single
+  coordinator has the same checkers, and as many data planes. The floor is etcd alone: a put until watches at all three
+  servers have it; for a leader that ends, a revoked lease until the next leader's put is there; at rest, three leases.
 - **Where a mark is missed:** [where the time goes](../figures.md#where-the-time-goes).
 - **A turn ends** when hdsd has read all reports, endpoints have failed, and a data plane knows it; of pushes, when each
   data plane has its push. Else the run fails.
@@ -165,7 +169,7 @@ const ratiosFile = "performance-ratios.svg"
 func (r *results) chart() *plot.Chart {
 	var rows []row
 	for _, one := range r.rows() {
-		if one.ratio != "" {
+		if one.ratio != "" && !one.apart {
 			rows = append(rows, one)
 		}
 	}

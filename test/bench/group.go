@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"hdsd/test/scale"
@@ -18,14 +19,24 @@ const (
 type group struct {
 	etcd   *engine // nil: a coordinator alone
 	world  *scale.World
+	seen   []int // endpoints of the clusters that the data planes have
 	all    []*hdsd
 	crew   *crew
 	planes []*plane // by replica; those of a coordinator alone are all connected to it
 }
 
+// The data planes of a large fleet have some clusters only, since their work is done on the same cores.
+const seenClusters = 60
+
 // newGroup starts it, and waits until each endpoint has so many checkers and is healthy.
 func newGroup(l *lab, binary string, several bool, w *scale.World, checkers, redundancy int, extra string) (*group, error) {
 	g := &group{world: w}
+	step := max(1, (w.ClusterOf(w.Size()-1)+1)/seenClusters)
+	for e := range w.Size() {
+		if w.ClusterOf(e)%step == 0 {
+			g.seen = append(g.seen, e)
+		}
+	}
 	if err := g.start(l, binary, several, checkers, redundancy, extra); err != nil {
 		g.close()
 		return nil, err
@@ -62,13 +73,22 @@ func (g *group) start(l *lab, binary string, several bool, checkers, redundancy 
 		return err
 	}
 	for i := range replicas {
-		p, err := newPlane(servers[i%count], g.world)
+		p, err := g.plane(servers[i%count])
 		if err != nil {
 			return err
 		}
 		g.planes = append(g.planes, p)
 	}
 	return nil
+}
+
+// plane connects a data plane.
+func (g *group) plane(server string) (*plane, error) {
+	var clusters []string
+	for _, e := range g.seen {
+		clusters = append(clusters, g.world.Name(g.world.ClusterOf(e)))
+	}
+	return subscribe(server, g.world, slices.Compact(clusters)...)
 }
 
 // settle waits until each endpoint is checked so often, and is healthy on each replica.

@@ -36,7 +36,10 @@ type plane struct {
 }
 
 // newPlane subscribes to everything, until leave.
-func newPlane(server string, w *scale.World) (*plane, error) {
+func newPlane(server string, w *scale.World) (*plane, error) { return subscribe(server, w, "*") }
+
+// subscribe is newPlane for some clusters.
+func subscribe(server string, w *scale.World, clusters ...string) (*plane, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	stream, hangUp, err := scale.Dial(ctx, server, discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResources_FullMethodName)
 	if err != nil {
@@ -45,7 +48,7 @@ func newPlane(server string, w *scale.World) (*plane, error) {
 	}
 	p := &plane{world: w, down: make([]bool, w.Size()), changed: make([]time.Time, w.Size()), known: map[int]bool{}, cancel: cancel}
 	p.running.Go(func() {
-		err := p.receive(stream)
+		err := p.receive(stream, clusters)
 		_ = hangUp() // err says more
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -56,8 +59,8 @@ func newPlane(server string, w *scale.World) (*plane, error) {
 
 func (p *plane) leave() { p.cancel(); p.running.Wait() }
 
-func (p *plane) receive(stream grpc.ClientStream) error {
-	request := &discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: "plane"}, TypeUrl: resourcev3.EndpointType, ResourceNamesSubscribe: []string{"*"}}
+func (p *plane) receive(stream grpc.ClientStream, clusters []string) error {
+	request := &discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: "plane"}, TypeUrl: resourcev3.EndpointType, ResourceNamesSubscribe: clusters}
 	var message wire.Bytes
 	for {
 		if err := stream.SendMsg(request); err != nil {

@@ -13,7 +13,7 @@ import (
 // ofReplicas is what the names of all works of replicas begin with.
 const ofReplicas = "replicas: "
 
-const putAndWatch = "etcd, a put to the last watch"
+const onlyEtcd = "etcd alone"
 
 // severalReplicas is the work of several replicas, each beside a coordinator alone with as many data planes, and etcd.
 func severalReplicas(full bool) []scenario {
@@ -21,20 +21,20 @@ func severalReplicas(full bool) []scenario {
 	if full {
 		large = &sharedFleet{endpoints: 300_000, clusters: 3000, checkers: 300, rest: time.Minute}
 	}
-	return []scenario{&sharedPushes{endpoints: 600}, &losses{endpoints: 600}, large}
+	return []scenario{&sharedPushes{endpoints: 600, trips: trips}, &losses{endpoints: 600}, large}
 }
 
 // sharedPushes is single flips. Each has one checker, on one of the replicas, and is over when a data plane of each
 // replica has it.
-type sharedPushes struct{ endpoints int }
+type sharedPushes struct{ endpoints, trips int }
 
 func (s *sharedPushes) name() string     { return ofReplicas + "report to the push on all three" }
 func (s *sharedPushes) turns(l *lab) int { return l.turns }
 
 func (s *sharedPushes) figures() []figure {
 	return []figure{
-		{name: "p50", unit: "ms", floor: putAndWatch, beyond: alone, mark: 5},
-		{name: "p99", unit: "ms", floor: putAndWatch, beyond: alone, mark: 10},
+		{name: "p50", unit: "ms", floor: onlyEtcd, beyond: alone, mark: 5},
+		{name: "p99", unit: "ms", floor: onlyEtcd, beyond: alone, mark: 10},
 		{name: "a sync of etcd's disk meanwhile, mean", unit: "ms"},
 	}
 }
@@ -76,7 +76,7 @@ func (s *sharedPushes) contender(l *lab, binary string, several bool) (*contende
 			}
 		}
 		var took []time.Duration
-		for range trips {
+		for range s.trips {
 			one, err := flip()
 			if err != nil {
 				return nil, err
@@ -98,7 +98,7 @@ func (s *sharedPushes) contender(l *lab, binary string, several bool) (*contende
 func (s *sharedPushes) others(l *lab) ([]*contender, error) {
 	return beside(l, s, func(p *putter) ([]float64, error) {
 		const size = 100
-		took, err := p.puts(trips, size, pause)
+		took, err := p.puts(s.trips, size, pause)
 		return append(quantiles(took), math.NaN()), err
 	})
 }
@@ -115,19 +115,19 @@ func beside(l *lab, s interface {
 	if err != nil {
 		return []*contender{single}, err
 	}
-	return []*contender{single, {name: putAndWatch, close: p.close, turn: func() ([]float64, error) { return turn(p) }}}, nil
+	return []*contender{single, {name: onlyEtcd, close: p.close, turn: func() ([]float64, error) { return turn(p) }}}, nil
 }
 
 // losses is a leader that ends, while endpoints of checkers of the other replicas fail.
 type losses struct{ endpoints int }
 
 func (s *losses) name() string     { return ofReplicas + "the leader ends while endpoints fail" }
-func (s *losses) turns(l *lab) int { return l.turns }
+func (s *losses) turns(l *lab) int { return min(l.turns, 3) }
 
 func (s *losses) figures() []figure {
 	return []figure{
-		{name: "SIGTERM: longest wait for a push on all that are left", unit: "ms", floor: putAndWatch, itself: true, mark: 100},
-		{name: "kill -9: longest wait for a push on all that are left", unit: "ms", floor: putAndWatch, itself: true, mark: 200},
+		{name: "SIGTERM: longest wait for a push on all that are left", unit: "ms", floor: onlyEtcd, itself: true, mark: 100},
+		{name: "kill -9: longest wait for a push on all that are left", unit: "ms", floor: onlyEtcd, itself: true, mark: 200},
 	}
 }
 
@@ -265,7 +265,7 @@ func (g *group) reopen(replica int) error {
 			continue
 		}
 		g.planes[i].leave()
-		p, err := newPlane(g.all[replica].grpc, g.world)
+		p, err := g.plane(g.all[replica].grpc)
 		if err != nil {
 			return err
 		}

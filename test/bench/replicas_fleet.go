@@ -36,13 +36,13 @@ const (
 
 func (s *sharedFleet) figures() []figure {
 	all := make([]figure, figuresOfASharedFleet)
-	all[writesFigure] = figure{name: "etcd's writes a second at rest, reports every second", unit: "", floor: putAndWatch, itself: true, mark: 1}
+	all[writesFigure] = figure{name: "etcd's writes at rest, reports every second", unit: "/s", floor: onlyEtcd, itself: true, mark: 1}
 	all[leaderFigure] = figure{name: "CPU of the leader at rest, reports every second", unit: "cores", floor: alone, mark: 0.5}
 	all[followerFigure] = figure{name: "CPU of a follower at rest", unit: "cores"}
 	all[etcdFigure] = figure{name: "CPU of all etcd servers at rest", unit: "cores"}
 	all[halfFigure] = figure{name: "all fail, all votes in one second: deciding report to the last push, p50", unit: "ms", floor: alone}
 	all[votesFigure] = figure{name: "the same: p99", unit: "ms", floor: alone}
-	all[lagFigure] = figure{name: "the same: the last replica's push after the first's, p99", unit: "ms", floor: putAndWatch, itself: true, mark: 50}
+	all[lagFigure] = figure{name: "the same: the last replica's push after the first's, p99", unit: "ms", floor: onlyEtcd, itself: true, mark: 50}
 	all[failureFigure] = figure{name: "the same: CPU of the leader", unit: "s", floor: alone}
 	return all
 }
@@ -150,11 +150,7 @@ func (s *sharedFleet) fail(g *group, figures []float64) error {
 	if err != nil {
 		return err
 	}
-	all := make([]int, g.world.Size())
-	for i := range all {
-		all[i] = i
-	}
-	up := g.expect(all, false)
+	up := g.expect(g.seen, false)
 	if _, _, err := up(); err != nil {
 		return err
 	}
@@ -169,7 +165,7 @@ func (s *sharedFleet) fail(g *group, figures []float64) error {
 		return err
 	}
 	of := g.crew.checkersOf()
-	down := g.expect(all, true)
+	down := g.expect(g.seen, true)
 	g.crew.failAll()
 	if _, _, err := down(); err != nil {
 		return err
@@ -180,9 +176,9 @@ func (s *sharedFleet) fail(g *group, figures []float64) error {
 	}
 	figures[failureFigure] = (after.leader - before.leader).Seconds()
 	var whole, lag []time.Duration
-	for e, checkers := range of {
+	for _, e := range g.seen {
 		var votes []time.Time
-		for _, k := range checkers {
+		for _, k := range of[e] {
 			votes = append(votes, k.reported())
 		}
 		slices.SortFunc(votes, time.Time.Compare)
@@ -198,13 +194,13 @@ func (s *sharedFleet) fail(g *group, figures []float64) error {
 		var now float64
 		err := until("the history to have each failure", 20*time.Millisecond, func() (bool, error) {
 			now, err = h.metric(written)
-			return now-counted[i] >= float64(len(all)), err
+			return now-counted[i] >= float64(g.world.Size()), err
 		})
 		if err != nil {
 			return err
 		}
-		if now-counted[i] != float64(len(all)) {
-			return fmt.Errorf("a history has %g transitions of %d failures", now-counted[i], len(all))
+		if now-counted[i] != float64(g.world.Size()) {
+			return fmt.Errorf("a history has %g transitions of %d failures", now-counted[i], g.world.Size())
 		}
 	}
 	return nil
