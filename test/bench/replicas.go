@@ -19,7 +19,7 @@ const onlyEtcd = "etcd alone"
 func severalReplicas(full bool) []scenario {
 	large := &sharedFleet{endpoints: 30_000, clusters: 300, checkers: 60, rest: 15 * time.Second}
 	if full {
-		large = &sharedFleet{endpoints: 300_000, clusters: 3000, checkers: 300, rest: time.Minute}
+		large = &sharedFleet{endpoints: 300_000, clusters: 3000, checkers: 300, rest: time.Minute, markCPU: 0.5}
 	}
 	return []scenario{&sharedPushes{endpoints: 600, trips: trips}, &losses{endpoints: 600}, large}
 }
