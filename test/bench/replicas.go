@@ -17,7 +17,7 @@ const onlyEtcd = "etcd alone"
 
 // severalReplicas is the work of several replicas, each beside a coordinator alone with as many data planes, and etcd.
 func severalReplicas(full bool) []scenario {
-	large := &sharedFleet{endpoints: 30_000, clusters: 300, checkers: 60, rest: 15 * time.Second}
+	large := &sharedFleet{endpoints: 30_000, clusters: 300, checkers: 60, rest: 10 * time.Second}
 	if full {
 		large = &sharedFleet{endpoints: 300_000, clusters: 3000, checkers: 300, rest: time.Minute, markCPU: 0.5}
 	}
