@@ -3,6 +3,7 @@ package alerting
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,11 +36,27 @@ const (
 	bucket = `_bucket{le="+Inf"}` // of a histogram
 )
 
+// Series of a second replica.
+const (
+	otherReplica  = `hdsd_replica_leads{instance="b:18080"}`
+	otherPosition = `hdsd_replica_position{instance="b:18080"}`
+)
+
+// replicated is what two replicas expose while all is well, beside what a coordinator alone does. The first leads.
+var replicated = map[string]string{
+	"hdsd_replica_leads": "1", otherReplica: "0", "hdsd_replica_etcd_connected": "1", "hdsd_replica_epoch": "42", "hdsd_replica_position": "100", otherPosition: "100",
+}
+
 // rules has each alert of docs/alerts.yaml.
 var rules = map[string]rule{
 	"HdsdDown":                    {values: map[string]string{"hdsd_ready": zero}},
 	"HdsdTooFewCheckers":          {values: map[string]string{"hdsd_checkers_connected": "2x600"}},
 	"HdsdNoCheckers":              {values: map[string]string{"hdsd_checkers_connected": zero}},
+	"HdsdNoLeader":                {values: map[string]string{"hdsd_replica_leads": zero}},
+	"HdsdEngineLost":              {values: map[string]string{"hdsd_replica_etcd_connected": zero}},
+	"HdsdReplicaLost":             {values: map[string]string{otherReplica: "0x20 _x580"}},
+	"HdsdReplicaBehind":           {values: map[string]string{"hdsd_replica_position": "0+1x600", otherPosition: "100+1x600"}},
+	"HdsdLeaderUnstable":          {values: map[string]string{"hdsd_replica_epoch": "0+1x600"}},
 	"HdsdClustersDown":            {values: map[string]string{`hdsd_clusters_by_state{state="all_down"}`: one}},
 	"HdsdClustersWithoutHealth":   {values: map[string]string{`hdsd_clusters_by_state{state="none_healthy"}`: one}},
 	"HdsdClustersInPanic":         {values: map[string]string{"hdsd_clusters_in_panic": one}},
@@ -95,6 +112,7 @@ func TestTheRules(t *testing.T) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "rule_files: [%s]\nevaluation_interval: 1m\ntests:\n", path)
 	exposed := exposed(t)
+	maps.Copy(exposed, replicated)
 	write(&b, "all is well", exposed, rule{})
 	for _, found := range regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(string(text), -1) {
 		r, ok := rules[found[1]]
@@ -131,6 +149,9 @@ func write(b *strings.Builder, name string, exposed map[string]string, r rule) {
 		labels := `job="hdsd",instance="a:18080"`
 		if metric, more, ok := strings.Cut(series, "{"); ok {
 			series, labels = metric, labels+","+strings.TrimSuffix(more, "}")
+		}
+		if _, other, ok := strings.Cut(labels, `,instance="b`); ok {
+			labels = `job="hdsd",instance="b` + other
 		}
 		changed = strings.ReplaceAll(changed, "x600", map[string]string{"": "x60", "5h": "x600", "50h": "x3600"}[r.at])
 		fmt.Fprintf(b, "  - {series: '%s{%s}', values: '%s'}\n", series, labels, changed)
