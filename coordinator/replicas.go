@@ -152,20 +152,26 @@ func (r *replicas) etcdOptions(conf *configv1.Replication) (o etcd.Options, err 
 	return o, nil
 }
 
-// viewed takes a change of the replicas.
+// viewed takes a change of the replicas. While another process has the id of this one, this one calls no replica: it
+// would replace the links of the other process.
 func (r *replicas) viewed(v *etcd.View) {
-	others := map[string]string{}
+	others, double := map[string]string{}, false
 	for i := range v.Members {
 		if m := &v.Members[i]; m.ID != r.config.GetNodeId() {
 			others[m.ID] = m.Address
+		} else {
+			double = !m.Started.Equal(r.started)
 		}
 	}
 	r.members.observe(time.Now(), v)
 	if v.Leader != "" && v.Leader != r.config.GetNodeId() {
 		r.core.do(r.core.alarms.handOver)
 	}
-	r.links.SetMembers(others)
 	r.setMembers(others)
+	if double {
+		others = nil
+	}
+	r.links.SetMembers(others)
 }
 
 // placeOf returns where the database goes on with the log.
