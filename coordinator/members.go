@@ -24,6 +24,10 @@ type members struct {
 	present    map[string]string    // addresses of the replicas with a session, by id; guarded by mu
 }
 
+// problemPatience is how long a problem with an etcd that answers lasts until an operator should know. Most of them end
+// with the next attempt.
+const problemPatience = 3 * time.Second
+
 type lostSince struct {
 	time    time.Time
 	address string
@@ -86,8 +90,20 @@ func (r *replicas) troubles() attention.Replication {
 		if len(status.Problems) > 0 {
 			t.EngineLost.Reason = status.Problems[0].Err.Error()
 		}
+	} else {
+		t.EngineLost = lasting(status.Problems, time.Now())
 	}
 	return t
+}
+
+// lasting returns the oldest of the problems that a replica has with an etcd that answers, if it does not end by itself.
+func lasting(problems []etcd.Problem, now time.Time) (n attention.Named) {
+	for _, p := range problems {
+		if now.Sub(p.Since) >= problemPatience {
+			return attention.Named{Reason: p.Err.Error(), Since: p.Since}
+		}
+	}
+	return n
 }
 
 // list returns the rows of the replicas with a session, and of those that are lost, by id. The position is that of

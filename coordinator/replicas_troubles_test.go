@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hdsd/coordinator/attention"
+	"hdsd/log/etcd"
 	"hdsd/notify"
 )
 
@@ -25,5 +26,17 @@ func TestReplicasNotify(t *testing.T) {
 		if c.Key != want[i] || !c.Since.Equal(noon) || c.Command != "hdsd replicas" || !strings.Contains(c.Text, "why") {
 			t.Errorf("%+v, want %v", c, want[i])
 		}
+	}
+}
+
+// TestLastingProblems are those that an operator has to know although etcd answers.
+func TestLastingProblems(t *testing.T) {
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	problems := []etcd.Problem{{Task: etcd.TaskView, Since: noon.Add(problemPatience), Err: etcd.ErrUnavailable}, {Task: etcd.TaskRegister, Since: noon, Err: etcd.ErrDuplicate}}
+	if found := lasting(problems, noon.Add(problemPatience-1)); found != (attention.Named{}) {
+		t.Errorf("at first: %+v", found)
+	}
+	if found := lasting(problems, noon.Add(problemPatience)); found.Reason != etcd.ErrDuplicate.Error() || !found.Since.Equal(noon) {
+		t.Errorf("later: %+v", found)
 	}
 }

@@ -6,7 +6,7 @@ const ReplicasCommand = "hdsd replicas"
 // Replication is what is wrong with several replicas, as one of them sees it.
 type Replication struct {
 	NoLeader   Named   // reason why no replica leads; no name
-	EngineLost Named   // reason why etcd does not answer this replica; no name
+	EngineLost Named   // reason why etcd does not serve this replica; no name
 	Lost       []Named // replicas that are gone
 }
 
@@ -30,7 +30,7 @@ func ReplicaSilentText(replica, reason string) string {
 
 // EngineLostText is the text of EngineLost.
 func EngineLostText(reason string) string {
-	return "etcd does not answer this replica: " + reason + "; its data planes keep the last health and its checkers go on, " +
+	return "etcd does not serve this replica: " + reason + "; its data planes keep the last health and its checkers go on, " +
 		"and it catches up by itself; see whether most of etcd's members run, and whether this replica reaches them"
 }
 
