@@ -93,6 +93,7 @@ soak:
 	SOAK=$${SOAK:-1h} $(GO) test -race -tags=soak ./eds -timeout 1h
 	SOAK=$${SOAK:-1h} $(GO) test ./test/scale -run TestSoak -v -timeout 3h
 	SOAK=$${SOAK:-1h} $(GO) test ./test/crash -run 'TestKill9|TestPowerLoss|TestAFullDisk' -v -timeout 1h
+	SOAK=$${SOAK:-1h} $(GO) test ./test/replicas -v -timeout 1h
 	HDSD_SCALE=full $(GO) test ./test/scale -run 'Many|TestTrouble|TestKill9' -v -timeout 1h
 	HDSD_SCALE=kills $(GO) test ./test/scale -run TestKill9 -v -timeout 1h
 	PROXYLESS=all $(GO) test ./test/proxyless -v -timeout 30m
