@@ -15,8 +15,13 @@ COMPILE := -trimpath -tags=grpcnotrace
 build:
 	CGO_ENABLED=0 $(GO) build $(COMPILE) -ldflags="-s -w" -buildvcs=auto -o bin/hdsd ./cmd/hdsd
 
-demo: build
-	bin/hdsd demo $(if $(ONCE),--once)
+# REPLICAS=3 for three hdsd with an etcd; ONCE=1 for one round.
+demo: build $(if $(REPLICAS),bin/etcd)
+	bin/hdsd demo $(if $(ONCE),--once) $(if $(REPLICAS),--replicas $(REPLICAS) --etcd bin/etcd)
+
+# The server for demonstrations and tests; hdsd has no part of it.
+bin/etcd: tools/etcd/go.mod
+	cd tools/etcd && CGO_ENABLED=0 $(GO) build -trimpath -tags=grpcnotrace -ldflags="-s -w" -o ../../bin/etcd go.etcd.io/etcd/server/v3
 
 test:
 	GO=$(GO) test/all

@@ -18,6 +18,9 @@ type Options struct {
 	NoEnvoy bool   // the built-in checker and subscriber even if Envoy is available
 	Cache   string // folder for the downloaded Envoy
 	HDSD    string // path of the hdsd binary
+
+	Replicas int    // how many hdsd share a log in etcd; 0: one, alone
+	Etcd     string // path of the etcd binary that replicas need
 }
 
 // patience bounds any one step of the demonstration.
@@ -40,29 +43,37 @@ func Run(ctx context.Context, o Options) error {
 		s.say("\nInterrupted: stopping everything.")
 		return nil
 	}
-	if err != nil && s.coordinator != nil {
-		fmt.Fprintf(o.Out, "\nhdsd said:\n%s\n", s.coordinator.Logs())
+	if err != nil {
+		for _, c := range s.coordinators {
+			if c.process != nil {
+				fmt.Fprintf(o.Out, "\n%s said:\n%s\n", c.id, c.process.Logs())
+			}
+		}
 	}
 	return err
 }
 
 func (s *stage) perform(ctx context.Context) error {
-	if err := s.prepare(ctx); err != nil {
+	script := alone(s)
+	if s.options.Replicas > 0 {
+		script = (&ensemble{stage: s}).script()
+	}
+	if err := s.prepare(ctx, &script); err != nil {
 		return err
 	}
-	s.printCommands()
-	for round := 1; ; round++ {
-		for i, fails := range failures {
-			victim := s.upstreams[(round*len(failures)+i)%len(s.upstreams)]
+	s.printCommands(script.commands)
+	for s.round = 1; ; s.round++ {
+		for i, fails := range script.failures {
+			victim := s.upstreams[(s.round*len(failures)+i)%len(s.upstreams)]
 			if err := s.play(ctx, func(ctx context.Context) error { return s.fail(ctx, fails, victim) }); err != nil {
 				return err
 			}
 		}
-		for _, promise := range promises {
+		for _, promise := range script.promises {
 			if err := s.pause(ctx); err != nil {
 				return err
 			}
-			if err := s.play(ctx, func(ctx context.Context) error { return promise(s, ctx) }); err != nil {
+			if err := s.play(ctx, promise); err != nil {
 				return err
 			}
 		}
@@ -70,6 +81,28 @@ func (s *stage) perform(ctx context.Context) error {
 			s.say("\nThe round is over: every failure was seen, published, routed around and recorded, and every promise was kept.")
 			return nil
 		}
+	}
+}
+
+// script is what a demonstration has beside the upstreams, and what it shows.
+type script struct {
+	title    string
+	starts   []func(context.Context) error                 // of coordinators
+	fleet    func(ctx context.Context, envoy string) error // starts checkers and data planes
+	failures []failure
+	promises []func(context.Context) error
+	commands []string // that are worth a look
+}
+
+// alone is the script with one coordinator.
+func alone(s *stage) script {
+	return script{
+		title:    "a coordinator, checkers in zones a, b and c, four upstreams, a data plane",
+		starts:   []func(context.Context) error{s.startCoordinator},
+		fleet:    s.startFleet,
+		failures: failures,
+		promises: []func(context.Context) error{s.cutOff, s.kill, s.drain, s.setAside},
+		commands: []string{"status", "endpoints", "history --since 5m", "checkers"},
 	}
 }
 
@@ -98,7 +131,7 @@ func (s *stage) fail(ctx context.Context, fails failure, victim *upstream) error
 	}
 	if fails.behaviour != refusing {
 		if !await(ctx, func() bool { return victim.requests.Load() > probes }) {
-			return s.failed(ctx, "no checker probed %s", victim.address)
+			return failed(ctx, "no checker probed %s", victim.address)
 		}
 		s.event("probe", "the first checker has probed it")
 	}
@@ -133,29 +166,29 @@ func (s *stage) pause(ctx context.Context) error {
 // is the number of votes that agreed with the new health before.
 func (s *stage) track(ctx context.Context, address string, start time.Time, votes int, up bool) error {
 	if !await(ctx, func() bool { return s.votes(ctx, address, up) > votes }) {
-		return s.failed(ctx, "no checker reported a change of %s", address)
+		return failed(ctx, "no checker reported a change of %s", address)
 	}
 	s.event("votes", "first: %s", s.firstVotes(ctx, address, up))
 	if !await(ctx, func() bool { return isUp(s.endpoint(ctx, address)) == up && !unknown(s.endpoint(ctx, address)) }) {
-		return s.failed(ctx, "no verdict on %s", address)
+		return failed(ctx, "no verdict on %s", address)
 	}
 	verdict := s.endpoint(ctx, address)
 	s.event("verdict", "%s: %s", verdict.GetHealth(), verdict.GetReason())
 	if !await(ctx, func() bool { return (s.plane.published(address) == health.Healthy.String()) == up }) {
-		return s.failed(ctx, "the data plane did not get the change of %s; it has it as %q", address, s.plane.published(address))
+		return failed(ctx, "the data plane did not get the change of %s; it has it as %q", address, s.plane.published(address))
 	}
 	s.event("EDS", "%s now has it as %s", s.plane.name(), s.plane.published(address))
 	s.showTraffic()
 	var row string
 	if !await(ctx, func() bool { row = s.history(ctx, address, start); return row != "" }) {
-		return s.failed(ctx, "the change of %s is not in the history", address)
+		return failed(ctx, "the change of %s is not in the history", address)
 	}
 	s.event("history", "%s", row)
 	return nil
 }
 
 // failed returns the error of a failed step, or that of the context if it has ended.
-func (s *stage) failed(ctx context.Context, format string, args ...any) error {
+func failed(ctx context.Context, format string, args ...any) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -8,17 +8,25 @@ import (
 const clusterName = "web"
 
 // configuration returns the coordinator's configuration: defaults with faster reports.
-func configuration(grpc, http string) string {
-	return fmt.Sprintf(`node_id: hdsd-demo
+func configuration(id, grpc, http string) string {
+	return fmt.Sprintf(`node_id: %s
 grpc: {address: %q}
 http: {address: %q}
-data_dir: data
+data_dir: data-%[1]s
 sources:
 - name: local
   config_source: {path_config_source: {path: clusters.yaml}}
 assignment: {redundancy: 3, settle: 1s}
 reporting: {interval: 0.25s}
-`, grpc, http)
+`, id, grpc, http)
+}
+
+// replication returns the further lines of the configuration of a replica.
+func replication(etcd, peer string) string {
+	return fmt.Sprintf(`replication:
+  etcd: {endpoints: [%q]}
+  peer: {address: %q}
+`, "http://"+etcd, peer)
 }
 
 // clusters returns the cluster file: one cluster of the upstreams, spread over the

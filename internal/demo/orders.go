@@ -25,8 +25,10 @@ func (s *stage) play(ctx context.Context, scene func(context.Context) error) err
 	if failure == nil || ctx.Err() != nil {
 		return failure
 	}
-	if !s.coordinator.Alive() && s.serve(ctx) != nil {
-		return failure
+	for _, c := range s.coordinators {
+		if !c.process.Alive() && serve(ctx, c) != nil {
+			return failure
+		}
 	}
 	author := s.ordered(ctx, start)
 	if author == "" {
@@ -54,7 +56,7 @@ func (s *stage) awaitNoOrders(ctx context.Context) error {
 		if !await(ctx, func() bool {
 			return s.plane.published(upstream.address) == health.Healthy.String() || s.orders(ctx) != ""
 		}) {
-			return s.failed(ctx, "%s is not healthy at the data plane", upstream.address)
+			return failed(ctx, "%s is not healthy at the data plane", upstream.address)
 		}
 	}
 	return nil

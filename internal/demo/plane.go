@@ -56,6 +56,53 @@ func (p *envoyPlane) published(address string) string {
 	return ""
 }
 
+// planes are the data planes of all replicas, one each. Those of a replica that is gone do not count.
+type planes []*replicaPlane
+
+type replicaPlane struct {
+	dataPlane
+	replica *coordinator
+	aside   bool // its replica is gone
+}
+
+func (p planes) name() string {
+	count := 0
+	for _, plane := range p {
+		if !plane.aside {
+			count++
+		}
+	}
+	if count < len(p) {
+		return fmt.Sprintf("each data plane of the other %d replicas", count)
+	}
+	return "each of the data planes"
+}
+
+// published returns the health of an endpoint, if all data planes have the same.
+func (p planes) published(address string) (health string) {
+	for _, plane := range p {
+		if plane.aside {
+			continue
+		}
+		other := plane.published(address)
+		if health != "" && other != health {
+			return health + " and " + other
+		}
+		health = other
+	}
+	return health
+}
+
+func (p planes) traffic() (sent, failed int) {
+	for _, plane := range p {
+		if !plane.aside {
+			s, f := plane.dataPlane.traffic()
+			sent, failed = sent+s, failed+f
+		}
+	}
+	return sent, failed
+}
+
 const requests = 20
 
 func (p *envoyPlane) traffic() (sent, failed int) {

@@ -15,11 +15,6 @@ import (
 	"hdsd/health"
 )
 
-// promises are the scenes in which the traffic must not suffer.
-var promises = []func(*stage, context.Context) error{
-	(*stage).cutOff, (*stage).kill, (*stage).drain, (*stage).setAside,
-}
-
 // cutOff cuts a checker off from the network, as far as others can see: it is stopped with its
 // connections open.
 func (s *stage) cutOff(ctx context.Context) (err error) {
@@ -35,7 +30,7 @@ func (s *stage) cutOff(ctx context.Context) (err error) {
 		}
 	}()
 	if !await(ctx, func() bool { return !s.checker(ctx, id).GetConnected() }) {
-		return s.failed(ctx, "%s is not noticed to be gone", id)
+		return failed(ctx, "%s is not noticed to be gone", id)
 	}
 	s.event("checker", "%s reports nothing, and its connection has ended; the others decide", id)
 	if err := s.unharmed(ctx, start); err != nil {
@@ -45,7 +40,7 @@ func (s *stage) cutOff(ctx context.Context) (err error) {
 		return err
 	}
 	if !await(ctx, func() bool { return s.atWork(ctx, id) }) {
-		return s.failed(ctx, "%s is not back", id)
+		return failed(ctx, "%s is not back", id)
 	}
 	s.event("checker", "%s is back at work", id)
 	return nil
@@ -55,17 +50,17 @@ func (s *stage) cutOff(ctx context.Context) (err error) {
 func (s *stage) kill(ctx context.Context) error {
 	s.scene("kill -9: the coordinator is gone")
 	start := time.Now()
-	s.coordinator.Kill()
+	s.coordinator.process.Kill()
 	if err := s.stillServed(); err != nil {
 		return err
 	}
-	if err := s.serve(ctx); err != nil {
+	if err := serve(ctx, s.coordinator); err != nil {
 		return err
 	}
 	s.event("hdsd", "is back and ready, with the health it had")
 	for i := range s.checkers {
 		if !await(ctx, func() bool { return s.atWork(ctx, checkerID(i)) }) {
-			return s.failed(ctx, "%s is not back", checkerID(i))
+			return failed(ctx, "%s is not back", checkerID(i))
 		}
 	}
 	s.event("checkers", "all three are back at work")
@@ -75,7 +70,7 @@ func (s *stage) kill(ctx context.Context) error {
 // drain takes an endpoint out of traffic by command.
 func (s *stage) drain(ctx context.Context) error {
 	address := s.upstreams[0].address
-	s.scene("an operator drains %s", address)
+	s.scene("an operator drains %s%s", address, s.part)
 	_, err := s.control.SetOverride(ctx, &hdsdv1.SetOverrideRequest{
 		Cluster: clusterName, Address: address, Health: corev3.HealthStatus_DRAINING,
 		Reason: "kernel upgrade", Author: author, Duration: durationpb.New(time.Hour),
@@ -84,7 +79,7 @@ func (s *stage) drain(ctx context.Context) error {
 		return err
 	}
 	if !await(ctx, func() bool { return s.plane.published(address) == health.Draining.String() }) {
-		return s.failed(ctx, "the data plane does not drain %s; it has it as %q", address, s.plane.published(address))
+		return failed(ctx, "the data plane does not drain %s; it has it as %q", address, s.plane.published(address))
 	}
 	s.event("EDS", "%s now has it as DRAINING, for an hour at most", s.plane.name())
 	s.showTraffic()
@@ -95,7 +90,7 @@ func (s *stage) drain(ctx context.Context) error {
 		return err
 	}
 	if !await(ctx, func() bool { return s.plane.published(address) == health.Healthy.String() }) {
-		return s.failed(ctx, "the drain of %s does not end", address)
+		return failed(ctx, "the drain of %s does not end", address)
 	}
 	s.event("EDS", "the drain is cleared: the votes decide again")
 	return nil
@@ -121,7 +116,7 @@ func (s *stage) setAside(ctx context.Context) error {
 	}
 	var reason string
 	if !await(ctx, func() bool { reason = s.quarantined(ctx, "rejected"); return reason != "" }) {
-		return s.failed(ctx, "the cluster is not set aside")
+		return failed(ctx, "the cluster is not set aside")
 	}
 	s.event("hdsd", "sends it to nobody: %s", reason)
 	for i := range s.checkers {

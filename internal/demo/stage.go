@@ -5,16 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
-	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
 	"hdsd/internal/demo/envoy"
 )
@@ -24,17 +19,16 @@ type stage struct {
 	narrator
 	options Options
 
-	first       bool // demonstration on this machine
-	dir         string
-	grpc, http  string // addresses of the coordinator
-	upstreams   []*upstream
-	coordinator *envoy.Child
-	connection  *grpc.ClientConn
-	query       hdsdv1.QueryClient
-	control     hdsdv1.ControlClient
-	checkers    []*envoy.Child
-	plane       dataPlane
-	ends        []func() // functions that end the started parts, in the order of starting
+	first        bool // demonstration on this machine
+	dir          string
+	upstreams    []*upstream
+	coordinators []*coordinator
+	*coordinator // the one that is asked
+	checkers     []*envoy.Child
+	plane        dataPlane
+	round        int
+	etcd         string   // its address
+	ends         []func() // functions that end the started parts, in the order of starting
 }
 
 var zones = []string{"a", "b", "c"}
@@ -43,18 +37,18 @@ func checkerID(n int) string { return fmt.Sprintf("checker-%d", n+1) }
 
 // prepare starts everything and waits until every endpoint is healthy at the data
 // plane.
-func (s *stage) prepare(ctx context.Context) error {
-	s.say("hdsd on one machine: a coordinator, checkers in zones a, b and c, four upstreams, a data plane.")
+func (s *stage) prepare(ctx context.Context, script *script) error {
+	s.say("hdsd on one machine: %s.", script.title)
 	s.say("Preparing:")
 	binary := s.findEnvoy(ctx)
 	s.started = time.Now()
 	s.claimPorts()
-	for _, start := range []func(context.Context) error{s.makeFolder, s.startUpstreams, s.startCoordinator} {
+	for _, start := range append([]func(context.Context) error{s.makeFolder, s.startUpstreams}, script.starts...) {
 		if err := start(ctx); err != nil {
 			return err
 		}
 	}
-	if err := s.startFleet(ctx, binary); err != nil {
+	if err := script.fleet(ctx, binary); err != nil {
 		return err
 	}
 	return s.awaitHealthy(ctx)
@@ -104,88 +98,74 @@ func (s *stage) startUpstreams(context.Context) error {
 	return nil
 }
 
-func (s *stage) startCoordinator(ctx context.Context) (err error) {
-	if s.grpc, err = s.address("127.0.0.1:18000"); err != nil {
-		return err
-	}
-	if s.http, err = s.address("127.0.0.1:18080"); err != nil {
-		return err
-	}
-	if err := os.WriteFile(s.config(), []byte(configuration(s.grpc, s.http)), 0o600); err != nil {
-		return err
-	}
+func (s *stage) startCoordinator(ctx context.Context) error {
 	if err := s.writeClusters(clusters(s.upstreams)); err != nil {
 		return err
 	}
-	s.ends = append(s.ends, func() {
-		if s.coordinator != nil {
-			_ = s.coordinator.Stop() // it is gone in any case
-		}
-	})
-	if err := s.serve(ctx); err != nil {
-		return err
-	}
-	s.step("coordinator: gRPC %s, HTTP http://%s", s.grpc, s.http)
-	s.connection, err = grpc.NewClient(s.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	c, err := s.addCoordinator("hdsd-demo", 0, "")
 	if err != nil {
 		return err
 	}
-	s.ends = append(s.ends, func() { s.connection.Close() })
-	s.query, s.control = hdsdv1.NewQueryClient(s.connection), hdsdv1.NewControlClient(s.connection)
-	return nil
-}
-
-func (s *stage) config() string { return filepath.Join(s.dir, "hdsd.yaml") }
-
-// start starts an hdsd with arguments.
-func (s *stage) start(args ...string) (*envoy.Child, error) {
-	return envoy.StartChild(exec.Command(s.options.HDSD, args...), func() {})
-}
-
-// serve starts the coordinator and waits until it is ready.
-func (s *stage) serve(ctx context.Context) (err error) {
-	if s.coordinator, err = s.start("serve", "-c", s.config()); err != nil {
+	s.coordinator = c
+	if err := serve(ctx, c); err != nil {
 		return err
 	}
-	if !await(ctx, func() bool { return !s.coordinator.Alive() || ready(ctx, s.http) }) || !s.coordinator.Alive() {
-		return s.failed(ctx, "the coordinator is not ready:\n%s\n", s.coordinator.Logs())
-	}
+	s.step("coordinator: gRPC %s, HTTP http://%s", c.grpc, c.http)
 	return nil
 }
 
 // startFleet starts checkers and data plane: Envoys if there is a binary.
 func (s *stage) startFleet(ctx context.Context, binary string) error {
-	for i, zone := range zones {
-		id := checkerID(i)
-		if binary == "" {
-			checker, err := s.start("check", "--server", s.grpc, "--id", id, "--zone", zone)
-			if err != nil {
-				return err
-			}
-			s.ends, s.checkers = append(s.ends, checker.Kill), append(s.checkers, checker)
-			continue
-		}
-		checker, err := envoy.StartChecker(ctx, envoy.Checker{Binary: binary, ID: id, HDS: s.grpc, Locality: health.Locality{Zone: zone}})
-		if err != nil {
+	for i := range zones {
+		if err := s.startChecker(ctx, binary, i, s.coordinator); err != nil {
 			return err
 		}
-		s.ends, s.checkers = append(s.ends, checker.Kill), append(s.checkers, checker.Child)
 	}
-	if binary == "" {
-		s.step("three built-in checkers and a small ADS subscriber in place of a data plane")
-		plane := subscribe(s.connection, clusterName)
-		s.plane = plane
-		s.ends = append(s.ends, plane.close)
-		return nil
-	}
-	process, err := envoy.StartDataPlane(ctx, envoy.DataPlane{Binary: binary, ID: "dp-1", ADS: s.grpc, Delta: true, Clusters: []string{clusterName}})
+	plane, err := s.startPlane(ctx, binary, "dp-1", s.coordinator)
 	if err != nil {
 		return err
 	}
-	s.plane = &envoyPlane{process: process, client: http.Client{Timeout: 2 * time.Second}}
-	s.ends = append(s.ends, process.Kill)
-	s.step("three Envoys that check, one Envoy (dp-1) that routes http://%s to the upstreams", process.Listen)
+	s.plane = plane
+	if process, ok := plane.(*envoyPlane); ok {
+		s.step("three Envoys that check, one Envoy (dp-1) that routes http://%s to the upstreams", process.process.Listen)
+	} else {
+		s.step("three built-in checkers and a small ADS subscriber in place of a data plane")
+	}
 	return nil
+}
+
+// startChecker starts the checker of a zone at a coordinator.
+func (s *stage) startChecker(ctx context.Context, binary string, zone int, c *coordinator) error {
+	var child *envoy.Child
+	if binary == "" {
+		var err error
+		if child, err = s.start("check", "--server", c.grpc, "--id", checkerID(zone), "--zone", zones[zone]); err != nil {
+			return err
+		}
+	} else {
+		process, err := envoy.StartChecker(ctx, envoy.Checker{Binary: binary, ID: checkerID(zone), HDS: c.grpc, Locality: health.Locality{Zone: zones[zone]}})
+		if err != nil {
+			return err
+		}
+		child = process.Child
+	}
+	s.ends, s.checkers = append(s.ends, child.Kill), append(s.checkers, child)
+	return nil
+}
+
+// startPlane starts a data plane of a coordinator.
+func (s *stage) startPlane(ctx context.Context, binary, id string, c *coordinator) (dataPlane, error) {
+	if binary == "" {
+		plane := subscribe(c.connection, id, clusterName)
+		s.ends = append(s.ends, plane.close)
+		return plane, nil
+	}
+	process, err := envoy.StartDataPlane(ctx, envoy.DataPlane{Binary: binary, ID: id, ADS: c.grpc, Delta: true, Clusters: []string{clusterName}})
+	if err != nil {
+		return nil, err
+	}
+	s.ends = append(s.ends, process.Kill)
+	return &envoyPlane{process: process, client: http.Client{Timeout: 2 * time.Second}}, nil
 }
 
 func (s *stage) awaitHealthy(ctx context.Context) error {
@@ -194,7 +174,7 @@ func (s *stage) awaitHealthy(ctx context.Context) error {
 		if !await(ctx, func() bool {
 			return isUp(s.endpoint(ctx, upstream.address)) && s.plane.published(upstream.address) == health.Healthy.String()
 		}) {
-			return s.failed(ctx, "%s is not healthy at the data plane", upstream.address)
+			return failed(ctx, "%s is not healthy at the data plane", upstream.address)
 		}
 		if first {
 			s.step("first endpoint healthy at the data plane after %.1f s", time.Since(s.started).Seconds())
@@ -206,7 +186,7 @@ func (s *stage) awaitHealthy(ctx context.Context) error {
 }
 
 // printCommands prints the commands to look around with.
-func (s *stage) printCommands() {
+func (s *stage) printCommands(commands []string) {
 	server := ""
 	if s.grpc != "127.0.0.1:18000" {
 		server = " --server " + s.grpc
@@ -219,7 +199,7 @@ func (s *stage) printCommands() {
 			hdsd = short
 		}
 	}
-	for _, ask := range []string{"status", "endpoints", "history --since 5m", "checkers"} {
+	for _, ask := range commands {
 		s.command("%s %s%s", hdsd, ask, server)
 	}
 	s.command("curl 'http://%s/v1/endpoints?cluster=%s'", s.http, clusterName)
@@ -230,17 +210,4 @@ func (s *stage) clear() {
 	for _, end := range slices.Backward(s.ends) {
 		end()
 	}
-}
-
-func ready(ctx context.Context, address string) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
-	if err != nil {
-		return false
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return false
-	}
-	response.Body.Close()
-	return response.StatusCode == http.StatusOK
 }

@@ -17,6 +17,7 @@ const endpointType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAs
 // subscriber subscribes to one assignment over ADS, in place of a data plane. Its
 // goroutine ends with close.
 type subscriber struct {
+	id     string
 	cancel context.CancelFunc
 	done   chan struct{}
 
@@ -24,9 +25,9 @@ type subscriber struct {
 	healths map[string]string // by address; guarded by mu
 }
 
-func subscribe(connection *grpc.ClientConn, cluster string) *subscriber {
+func subscribe(connection *grpc.ClientConn, id, cluster string) *subscriber {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &subscriber{cancel: cancel, done: make(chan struct{}), healths: map[string]string{}}
+	s := &subscriber{id: id, cancel: cancel, done: make(chan struct{}), healths: map[string]string{}}
 	go func() {
 		defer close(s.done)
 		for ctx.Err() == nil {
@@ -41,7 +42,7 @@ func (s *subscriber) run(ctx context.Context, connection *grpc.ClientConn, clust
 	if err != nil {
 		return err
 	}
-	request := &discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: "dp-1"}, TypeUrl: endpointType, ResourceNames: []string{cluster}}
+	request := &discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: s.id}, TypeUrl: endpointType, ResourceNames: []string{cluster}}
 	for {
 		if err := stream.Send(request); err != nil {
 			return err
@@ -74,7 +75,7 @@ func (s *subscriber) apply(assignment *endpointv3.ClusterLoadAssignment) {
 	}
 }
 
-func (s *subscriber) name() string { return "subscriber dp-1" }
+func (s *subscriber) name() string { return "subscriber " + s.id }
 
 func (s *subscriber) published(address string) string {
 	s.mu.Lock()

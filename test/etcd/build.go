@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"testing"
 
 	real "hdsd/internal/demo/envoy"
 	"hdsd/test/envoy"
@@ -48,3 +49,13 @@ var build = sync.OnceValues(func() (string, error) {
 	}
 	return binary, os.Rename(binary+".new", binary)
 })
+
+// Binary returns the path of the server.
+func Binary(t testing.TB) string {
+	t.Helper()
+	binary, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return binary
+}

@@ -105,11 +105,8 @@ func (s *Server) Snapshot() (restore func()) {
 
 func (s *Server) launch() {
 	s.t.Helper()
-	binary, err := build()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if s.Child, err = real.StartChild(exec.Command(binary, s.arguments...), func() {}); err != nil {
+	var err error
+	if s.Child, err = real.StartChild(exec.Command(Binary(s.t), s.arguments...), func() {}); err != nil {
 		s.t.Fatal(err)
 	}
 }

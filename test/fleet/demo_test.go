@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"hdsd/test/envoy"
+	"hdsd/test/etcd"
 )
 
 // TestTheDemoKeepsItsPromises with real Envoys and without, on 80 columns.
@@ -45,6 +46,27 @@ func TestTheDemoKeepsItsPromises(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTheDemoPlaysReplicas with an etcd, of which one that leads is killed.
+func TestTheDemoPlaysReplicas(t *testing.T) {
+	t.Parallel()
+	demo := exec.CommandContext(t.Context(), Plain(t), "demo", "--once", "--no-envoy", "--replicas", "3", "--etcd", etcd.Binary(t))
+	text, err := demo.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, text)
+	}
+	for _, want := range []string{
+		", which leads, is gone ──", " leads\n", "each data plane of the other 2 replicas now has it as UNHEALTHY", ", which follows ──", " comes back ──",
+		"hdsd-1, hdsd-2 and hdsd-3 have the same: ", " changes, and 2 orders", "every promise was kept.",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(string(text)), " "), strings.TrimSpace(want)) {
+			t.Errorf("says nothing like %q:\n%s", want, text)
+		}
+	}
+	if got := strings.Count(string(text), "no change is recorded"); got != 2 {
+		t.Errorf("%d of 2 times without a change:\n%s", got, text)
 	}
 }
 
