@@ -241,6 +241,9 @@ func (r *replicas) run(ctx context.Context, failed func(error)) {
 	if err := r.engine.Run(ctx, r.place); err != nil {
 		r.core.postShared(replica.LogEnded{Err: err})
 		r.changed()
+		if errors.Is(err, etcd.ErrTrimmed) {
+			failed(fmt.Errorf("this replica was away for too long, and copies the database of another one when it starts again: %w", err))
+		}
 		<-ctx.Done()
 	}
 	r.close()

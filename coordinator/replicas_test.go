@@ -2,12 +2,20 @@ package coordinator_test
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/test/etcd"
@@ -226,4 +234,132 @@ func TestOneBecomesThree(t *testing.T) {
 	if got := apart.healthOf("web", address); got != "UNHEALTHY" {
 		t.Errorf("a replica without the log says %q", got)
 	}
+}
+
+// cutEtcd is a way to an etcd that the test cuts.
+type cutEtcd struct {
+	listener net.Listener
+	mu       sync.Mutex
+	isCut    bool       // guarded by mu
+	open     []net.Conn // guarded by mu
+}
+
+// newCutEtcd forwards connections to an etcd until the test ends.
+func newCutEtcd(t *testing.T, to string) *cutEtcd {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cutEtcd{listener: listener}
+	var forwards sync.WaitGroup
+	forwards.Go(func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", to)
+			if err != nil || !c.keep(near, far) {
+				near.Close()
+				continue
+			}
+			forwards.Go(func() { _, _ = io.Copy(far, near); far.Close() })
+			forwards.Go(func() { _, _ = io.Copy(near, far); near.Close() })
+		}
+	})
+	t.Cleanup(func() { c.set(true); listener.Close(); forwards.Wait() })
+	return c
+}
+
+func (c *cutEtcd) keep(both ...net.Conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open = append(c.open, both...)
+	if c.isCut {
+		c.closeAll()
+	}
+	return !c.isCut
+}
+
+func (c *cutEtcd) set(isCut bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.isCut = isCut; isCut {
+		c.closeAll()
+	}
+}
+
+func (c *cutEtcd) closeAll() {
+	for _, conn := range c.open {
+		conn.Close()
+	}
+	c.open = nil
+}
+
+// TestReplicaEndsBehindTheLog covers a running replica that is away from etcd until the log does not have its next entry
+// any more. It ends, and copies the database of another replica when it starts again.
+func TestReplicaEndsBehindTheLog(t *testing.T) {
+	t.Parallel()
+	address, status := upstream(t)
+	server := etcd.Start(t)
+	f := newFleet(t, server, static("web", address), "r1")
+	f.sites["r1"].ready()
+	f.sites["r1"].checker("c1")
+	cut := newCutEtcd(t, server.Address)
+	f.etcd = "http://" + cut.listener.Addr().String()
+	f.dirs["r2"] = t.TempDir()
+	behind := f.start("r2")
+	behind.ready()
+	f.eventually("web", address, "HEALTHY")
+
+	cut.set(true)
+	position := func() float64 { return f.sites["r1"].scrape().sum("hdsd_replica_position") }
+	for _, code := range []int{http.StatusServiceUnavailable, http.StatusOK, http.StatusServiceUnavailable} {
+		before := position()
+		status.Store(int32(code))
+		f.sites["r1"].eventually("another entry", func() bool { return position() > before })
+	}
+	f.sites["r1"].eventually("the log without its beginning", func() bool { return trim(t, server) > uint64(behind.scrape().sum("hdsd_replica_position"))+1 })
+	cut.set(false)
+	select {
+	case err := <-behind.ended:
+		if err == nil || !strings.Contains(err.Error(), "copies the database of another one when it starts again") {
+			t.Fatalf("the replica ends with %v", err)
+		}
+	case <-time.After(patience):
+		t.Fatal("the replica does not end")
+	}
+	delete(f.sites, "r2")
+	f.start("r2").ready()
+	f.eventually("web", address, "UNHEALTHY")
+	f.same("/v1/transitions?cluster=web")
+}
+
+// trim removes all entries of the log but the last one, and returns its sequence.
+func trim(t *testing.T, server *etcd.Server) uint64 {
+	t.Helper()
+	conn, err := grpc.NewClient(server.Address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	kv := etcdserverpb.NewKVClient(conn)
+	log := &etcdserverpb.RangeRequest{Key: []byte("/hdsd/log/"), RangeEnd: []byte("/hdsd/log0"), KeysOnly: true}
+	found, err := kv.Range(t.Context(), log)
+	if err != nil || len(found.GetKvs()) == 0 {
+		t.Fatalf("the log: %v, %v", found, err)
+	}
+	last := found.GetKvs()[len(found.GetKvs())-1].GetKey()
+	removed, err := kv.DeleteRange(t.Context(), &etcdserverpb.DeleteRangeRequest{Key: log.Key, RangeEnd: last})
+	if err == nil {
+		_, err = kv.Compact(t.Context(), &etcdserverpb.CompactionRequest{Revision: removed.GetHeader().GetRevision()})
+	}
+	if err != nil && !strings.Contains(err.Error(), "compacted") {
+		t.Fatal(err)
+	}
+	sequence, err := strconv.ParseUint(strings.TrimPrefix(string(last), "/hdsd/log/"), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sequence
 }
