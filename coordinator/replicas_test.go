@@ -313,6 +313,10 @@ func TestReplicaEndsBehindTheLog(t *testing.T) {
 	f.eventually("web", address, "HEALTHY")
 
 	cut.set(true)
+	_, err := hdsdv1.NewControlClient(behind.dial()).Freeze(t.Context(), &hdsdv1.FreezeRequest{Author: "me", Reason: "a test"})
+	if text := fmt.Sprint(err); !strings.Contains(text, "may still be carried out") && !strings.Contains(text, "is not carried out") {
+		t.Errorf("an order without etcd ends with %v", err)
+	}
 	position := func() float64 { return f.sites["r1"].scrape().sum("hdsd_replica_position") }
 	for _, code := range []int{http.StatusServiceUnavailable, http.StatusOK, http.StatusServiceUnavailable} {
 		before := position()

@@ -198,8 +198,8 @@ func (c *core) keep(e *replica.Stored) {
 }
 
 // order carries out an order of an operator on all replicas, and waits until the log has it. Then it calls
-// record with the time, on the goroutine of the core. It runs on the goroutine of its caller. After an error of
-// ctx, the order may still be carried out: the caller must not read the outcome.
+// record with the time, on the goroutine of the core. It runs on the goroutine of its caller. After errUndecided and an
+// error of ctx, the order may still be carried out: the caller must not read the outcome.
 func (c *core) order(ctx context.Context, order machine.Event, record func(now time.Time) error) error {
 	ended := make(chan error, 1)
 	c.send(message{done: func(now time.Time) {
@@ -214,15 +214,24 @@ func (c *core) order(ctx context.Context, order machine.Event, record func(now t
 		}
 		c.stepReplica(now, replica.Ordered{ID: id, Order: order, Operator: operatorOf(ctx, now)})
 	}})
+	timer := time.NewTimer(orderPatience)
+	defer timer.Stop()
 	select {
 	case err := <-ended:
 		return err
+	case <-timer.C:
+		return errUndecided
 	case <-c.done:
 		return ErrStopping
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
+
+// orderPatience is how long an operator waits for the log. An order without a leader ends before.
+const orderPatience = 8 * time.Second
+
+var errUndecided = status.Errorf(codes.Unavailable, "the log has not taken the order within %v: it may still be carried out; see attention, and what is in force before you repeat it", orderPatience)
 
 // orderError returns the error of an order with the code for clients.
 func orderError(err error) error {
