@@ -96,7 +96,7 @@ func (p planes) published(address string) (health string) {
 func (p planes) traffic() (sent, failed int) {
 	for _, plane := range p {
 		if !plane.aside {
-			s, f := plane.dataPlane.traffic()
+			s, f := plane.traffic()
 			sent, failed = sent+s, failed+f
 		}
 	}

@@ -50,7 +50,7 @@ func (s *stage) cutOff(ctx context.Context) (err error) {
 func (s *stage) kill(ctx context.Context) error {
 	s.scene("kill -9: the coordinator is gone")
 	start := time.Now()
-	s.coordinator.process.Kill()
+	s.process.Kill()
 	if err := s.stillServed(); err != nil {
 		return err
 	}

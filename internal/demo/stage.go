@@ -27,7 +27,6 @@ type stage struct {
 	checkers     []*envoy.Child
 	plane        dataPlane
 	round        int
-	etcd         string   // its address
 	ends         []func() // functions that end the started parts, in the order of starting
 }
 
