@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"hdsd/internal/demo/envoy"
 	"hdsd/test/etcd"
 )
 
@@ -38,7 +39,7 @@ func newEngine(dir string) (*engine, error) {
 	for i := range engineServers {
 		var addresses [3]string
 		for k := range addresses {
-			if addresses[k], err = freeAddress(); err != nil {
+			if addresses[k], err = envoy.FreeAddress(); err != nil {
 				return nil, err
 			}
 		}

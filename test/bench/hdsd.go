@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"hdsd/internal/demo/envoy"
 	"hdsd/test/scale"
 )
 
@@ -38,11 +38,9 @@ func newNode(dir, binary, id string, w *scale.World, extra string) (*hdsd, error
 		return nil, err
 	}
 	h := &hdsd{binary: binary, dir: dir}
-	for h.grpc == h.http { // the system may give the same port twice
-		for _, to := range []*string{&h.grpc, &h.http} {
-			if *to, err = freeAddress(); err != nil {
-				return nil, err
-			}
+	for _, to := range []*string{&h.grpc, &h.http} {
+		if *to, err = envoy.FreeAddress(); err != nil {
+			return nil, err
 		}
 	}
 	config := fmt.Sprintf("node_id: %s\ngrpc: {address: %q}\nhttp: {address: %q}\ndata_dir: data\n"+
@@ -51,14 +49,6 @@ func newNode(dir, binary, id string, w *scale.World, extra string) (*hdsd, error
 		return nil, err
 	}
 	return h, os.WriteFile(filepath.Join(dir, "hdsd.yaml"), []byte(config), 0o600)
-}
-
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return listener.Addr().String(), listener.Close()
 }
 
 // start runs it, and waits until it is ready.
