@@ -42,6 +42,18 @@
 // and no canary starts. Until every source has answered too, however long that takes, no
 // endpoint is recorded as gone.
 //
+// # Replicas
+//
+// With replication, the core runs a replica.Replica in place of the machine (replication.go). Its effects go to the
+// same observers: those of entries when the log has them, those of the leader's Machine when it decides. Queries read the
+// Machine of the leader, and on a follower a view of its health; package union has the leader answer. An order
+// is answered when this replica reads its entry.
+//
+// The type replicas has the listener for other replicas, the session at etcd (package replica/engine), the links
+// (package replica/link) and the questions between replicas (peers.go). At the start, a replica whose
+// database is behind the log copies that of another one (copy.go). A follower ends the session of a leader whose
+// process is gone (leaderprobe.go). The session ends before the core stops, so that another replica leads at once.
+//
 // # Log and metrics
 //
 // The log shows each transition, but at most 100 a second, and then the number of the

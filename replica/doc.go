@@ -50,8 +50,7 @@
 // # Not yet
 //
 // The leader checks its own clusters only, not the union of those of all replicas; a replica publishes
-// the endpoints that its own sources have. Data planes get no health by zone. A replica behind the beginning
-// of the log needs the database of another one. A new leader does not know the handovers and the probation of the
+// the endpoints that its own sources have. Data planes get no health by zone. A new leader does not know the handovers and the probation of the
 // previous one, nor its trials that have not ended: it is as after a restart of a single coordinator.
 //
 // The package is pure: it has no goroutine, lock, clock or log.
