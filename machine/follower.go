@@ -2,7 +2,6 @@ package machine
 
 import (
 	"maps"
-	"slices"
 	"time"
 
 	"hdsd/catalog"
@@ -78,33 +77,20 @@ func (f *Follower) View(t Timing) *Machine {
 	return m
 }
 
-// FollowOrder is Follow for an entry of an order of an operator, and sets the results of the order.
+// FollowOrder is Follow for the first entry of an order of an operator, and sets the results of the order as the
+// Machine does that has carried it out.
 func (f *Follower) FollowOrder(now time.Time, e *log.Entry, order Event) []publish.Change {
-	f.answer(order, e)
+	frozen := f.Rulings.Frozen()
 	changes := f.Follow(now, e)
-	if o, ok := order.(*SetOverride); ok {
-		if applied := f.override(o.Override.Scope); applied != nil {
-			o.Applied = *applied
-		}
-	}
-	return changes
-}
-
-// answer sets the results of an order from the state before an entry.
-func (f *Follower) answer(order Event, e *log.Entry) {
 	switch o := order.(type) {
 	case *SetOverride:
-		o.Replaced = f.override(o.Override.Scope)
+		f.answerOverride(o, e)
 	case *ClearOverrides:
 		for i := range e.Overrides {
-			ended := ruling.Override{Override: e.Overrides[i].Override}
-			if present := f.override(ended.Scope); present != nil {
-				ended = *present
-			}
-			o.Ended = append(o.Ended, ended)
+			o.Ended = append(o.Ended, ruling.Override{Override: e.Overrides[i].Override})
 		}
 	case *Freeze:
-		if o.Before, o.After = f.Rulings.Frozen(), f.Rulings.Frozen(); e.Freeze != nil {
+		if o.Before, o.After = frozen, frozen; e.Freeze != nil {
 			o.Before, o.After = e.Freeze.Before, e.Freeze.After
 		}
 	case *Unfreeze:
@@ -120,13 +106,21 @@ func (f *Follower) answer(order Event, e *log.Entry) {
 			o.Change, o.Changed = *e.Trust, true
 		}
 	}
+	return changes
 }
 
-// override returns the override with exactly this scope; nil without one.
-func (f *Follower) override(scope health.Endpoint) *ruling.Override {
-	all := f.Rulings.Overrides()
-	if i := slices.IndexFunc(all, func(o ruling.Override) bool { return o.Scope == scope }); i >= 0 {
-		return &all[i]
+// answerOverride sets the results of an override. An equal one, which stays, replaces itself.
+func (f *Follower) answerOverride(o *SetOverride, e *log.Entry) {
+	for _, present := range f.Rulings.Overrides() {
+		if present.Scope == o.Override.Scope {
+			o.Applied = present
+		}
 	}
-	return nil
+	switch {
+	case len(e.Overrides) == 0:
+		unchanged := o.Applied
+		o.Replaced = &unchanged
+	case e.Overrides[0].Replaced != nil:
+		o.Replaced = &ruling.Override{Override: *e.Overrides[0].Replaced}
+	}
 }
