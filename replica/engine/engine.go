@@ -54,18 +54,17 @@ type Engine struct {
 	client  *etcd.Client
 
 	mu    sync.Mutex
-	log   *etcd.Log // nil until the replica has joined; guarded by mu
-	term  term      // guarded by mu
-	read  window    // guarded by mu
-	fault error     // why the replica cannot go on; guarded by mu
+	term  term   // guarded by mu
+	read  window // guarded by mu
+	fault error  // why the replica cannot go on; guarded by mu
 
-	running context.Context // of Run; set before log
-	tasks   sync.WaitGroup
+	tasks sync.WaitGroup
 }
 
 // term is the time in which the replica leads.
 type term struct {
 	epoch int64 // 0: it does not lead
+	log   *etcd.Log
 	ctx   context.Context
 	end   context.CancelCauseFunc
 }
@@ -117,9 +116,6 @@ func (e *Engine) Run(ctx context.Context, p Place) error {
 	if err != nil {
 		return e.failed(ctx, err)
 	}
-	e.mu.Lock()
-	e.running, e.log = ctx, log
-	e.mu.Unlock()
 	e.tasks.Go(func() { e.follow(ctx, cancel, log, cursor) })
 	e.tasks.Go(func() { e.campaign(ctx, cancel, log) })
 	e.tasks.Go(func() { e.tellMembers(ctx) })
@@ -161,10 +157,10 @@ func (e *Engine) failed(ctx context.Context, err error) error {
 // follow posts the entries of the log.
 func (e *Engine) follow(ctx context.Context, fail context.CancelCauseFunc, log *etcd.Log, cursor uint64) {
 	fail(log.Follow(ctx, cursor, func(entry etcd.Entry) error {
-		e.options.Post(replica.Read{Sequence: entry.Sequence, Epoch: entry.Epoch, Payload: entry.Payload})
 		e.mu.Lock()
 		e.read.add(entry.Sequence, len(entry.Payload))
 		e.mu.Unlock()
+		e.options.Post(replica.Read{Sequence: entry.Sequence, Epoch: entry.Epoch, Payload: entry.Payload})
 		return ctx.Err()
 	}))
 }
@@ -188,7 +184,7 @@ func (e *Engine) lead(ctx context.Context, log *etcd.Log, epoch int64) error {
 	if err != nil {
 		return err
 	}
-	t := term{epoch: epoch}
+	t := term{epoch: epoch, log: log}
 	t.ctx, t.end = context.WithCancelCause(ctx)
 	defer t.end(nil)
 	e.setTerm(t)
@@ -260,7 +256,7 @@ func (e *Engine) Commit(c replica.Commit) {
 	if e.term.epoch != c.Epoch {
 		return // Lost follows
 	}
-	log, ctx := e.log, e.term.ctx
+	log, ctx := e.term.log, e.term.ctx
 	e.tasks.Go(func() { e.commit(ctx, log, c) })
 }
 
@@ -296,6 +292,13 @@ func (e *Engine) Resign(r replica.Resign) {
 	if e.term.epoch == r.Epoch {
 		e.term.end(errResigned)
 	}
+}
+
+// Received returns the sequence of the latest entry that the replica has got; 0 without one.
+func (e *Engine) Received() uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.read.latest
 }
 
 // Depose ends the session of the leader of an epoch, which runs no more. So another replica leads at once.

@@ -9,16 +9,16 @@ const (
 
 // window is the latest entries of the log that this replica has read, by their sizes.
 type window struct {
-	sizes []int // of entries in bytes, the latest last
-	bytes int   // of all
-	next  uint64
+	sizes  []int  // of entries in bytes, the latest last
+	bytes  int    // of all
+	latest uint64 // sequence
 }
 
 // add adds the next entry.
 func (w *window) add(sequence uint64, size int) {
 	w.sizes = append(w.sizes, size)
 	w.bytes += size
-	w.next = sequence + 1
+	w.latest = sequence
 	for len(w.sizes) > keptEntries || w.bytes > keptBytes {
 		w.bytes -= w.sizes[0]
 		w.sizes = w.sizes[1:]
@@ -30,5 +30,5 @@ func (w *window) outdated() uint64 {
 	if len(w.sizes) < keptEntries && w.bytes < keptBytes/2 {
 		return 0 // earlier entries, whose sizes are unknown, may be among the latest
 	}
-	return w.next - uint64(len(w.sizes)) - 1
+	return w.latest - uint64(len(w.sizes))
 }
