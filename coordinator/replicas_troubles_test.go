@@ -16,8 +16,8 @@ func TestReplicasNotify(t *testing.T) {
 		t.Errorf("a coordinator alone has %v", found)
 	}
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	why := attention.Named{Reason: "why", Since: noon}
-	found := replicaTroubles(&attention.Replication{NoLeader: why, EngineLost: why, Lost: []attention.Named{{Name: "hdsd-2", Reason: "why", Since: noon}, {Name: "hdsd-3", Reason: "why", Since: noon}}})
+	cause := attention.Named{Reason: "why", Since: noon}
+	found := replicaTroubles(&attention.Replication{NoLeader: cause, EngineLost: cause, Lost: []attention.Named{{Name: "hdsd-2", Reason: "why", Since: noon}, {Name: "hdsd-3", Reason: "why", Since: noon}}})
 	want := []notify.Key{{Kind: notify.NoLeader}, {Kind: notify.EngineLost}, {Kind: notify.ReplicaLost, Name: "hdsd-2"}, {Kind: notify.ReplicaLost, Name: "hdsd-3"}}
 	if len(found) != len(want) {
 		t.Fatalf("%v", found)

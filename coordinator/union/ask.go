@@ -158,8 +158,8 @@ func (s *silences) end(replica string) {
 func (s *silences) recent(replica string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if one := s.all[replica]; one != nil && time.Since(one.latest) < rest {
-		return one.err
+	if current := s.all[replica]; current != nil && time.Since(current.latest) < rest {
+		return current.err
 	}
 	return nil
 }
@@ -168,8 +168,8 @@ func (s *silences) recent(replica string) error {
 func (s *silences) since(replica string) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if one := s.all[replica]; one != nil {
-		return one.since
+	if current := s.all[replica]; current != nil {
+		return current.since
 	}
 	return time.Time{}
 }

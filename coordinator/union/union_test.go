@@ -20,7 +20,7 @@ import (
 )
 
 // answers asks a replica all questions about the present, and returns the replicas that answered.
-func answers(ctx context.Context, b *Backend) (by []string, err error) {
+func answers(ctx context.Context, b *Backend) (replicas []string, err error) {
 	endpoints, _, err1 := b.Endpoints(ctx, api.EndpointQuery{Limit: 1})
 	clusters, _, err2 := b.Clusters(ctx, api.ClusterQuery{})
 	checkers, err3 := b.Checkers(ctx)
@@ -42,11 +42,11 @@ func withClusters(n *network) {
 func TestTheLeaderAnswersAboutThePresent(t *testing.T) {
 	n := newNetwork()
 	withClusters(n)
-	for _, test := range []struct{ leader, asked, by string }{{"a", "a", "a"}, {"a", "b", "a"}, {"c", "b", "c"}, {"", "b", "b"}} {
+	for _, test := range []struct{ leader, asked, answered string }{{"a", "a", "a"}, {"a", "b", "a"}, {"c", "b", "c"}, {"", "b", "b"}} {
 		n.leader = test.leader
-		by, err := answers(t.Context(), n.replicas[test.asked])
-		if err != nil || !slices.Equal(by, slices.Repeat([]string{test.by}, 5)) {
-			t.Errorf("%+v: answered by %v, %v", test, by, err)
+		replicas, err := answers(t.Context(), n.replicas[test.asked])
+		if err != nil || !slices.Equal(replicas, slices.Repeat([]string{test.answered}, 5)) {
+			t.Errorf("%+v: answered by %v, %v", test, replicas, err)
 		}
 	}
 }
@@ -67,9 +67,9 @@ func TestALeaderThatDoesNotAnswer(t *testing.T) {
 		withClusters(n)
 		n.hangs["a"] = true
 		b, began := n.replicas["b"], time.Now()
-		by, err := answers(t.Context(), b)
-		if err != nil || by[0] != "b" || by[4] != "b" || time.Since(began) != patience {
-			t.Errorf("answered by %v after %v, %v", by, time.Since(began), err)
+		replicas, err := answers(t.Context(), b)
+		if err != nil || replicas[0] != "b" || replicas[4] != "b" || time.Since(began) != patience {
+			t.Errorf("answered by %v after %v, %v", replicas, time.Since(began), err)
 		}
 		time.Sleep(rest)
 		s, err := b.Status(t.Context())
@@ -84,8 +84,8 @@ func TestALeaderThatDoesNotAnswer(t *testing.T) {
 		if s, err = b.Status(t.Context()); err != nil || len(s.Attention) != 0 {
 			t.Errorf("it answers: %+v, %v", s.Attention, err)
 		}
-		if by, err := answers(t.Context(), b); err != nil || by[0] != "a" {
-			t.Errorf("it answers: %v, %v", by, err)
+		if replicas, err := answers(t.Context(), b); err != nil || replicas[0] != "a" {
+			t.Errorf("it answers: %v, %v", replicas, err)
 		}
 	})
 }
@@ -97,8 +97,8 @@ func TestALeaderThatIsGone(t *testing.T) {
 		withClusters(n)
 		n.gone["a"] = true
 		began := time.Now()
-		if by, err := answers(t.Context(), n.replicas["b"]); err != nil || by[0] != "b" {
-			t.Errorf("%v, %v", by, err)
+		if replicas, err := answers(t.Context(), n.replicas["b"]); err != nil || replicas[0] != "b" {
+			t.Errorf("%v, %v", replicas, err)
 		}
 		s, err := n.replicas["b"].Status(t.Context())
 		if err != nil || len(s.Attention) != 1 || !strings.Contains(s.Attention[0].Text, errUnlinked.Error()) || time.Since(began) != 0 {

@@ -236,8 +236,8 @@ func TestExpiryOfAuthorities(t *testing.T) {
 // TestPeersVerifyEachOther covers replicas, which are servers and clients with the same files.
 func TestPeersVerifyEachOther(t *testing.T) {
 	ca, otherCA := authority.New(t, "one"), authority.New(t, "other")
-	one, two, stranger := ca.Issue(t, "replica-1"), ca.Issue(t, "replica-2"), otherCA.Issue(t, "replica-3")
-	s := newSite(t, map[string]string{"cert": one.Chain, "key": one.Key, "ca": ca.PEM()})
+	server, client, stranger := ca.Issue(t, "replica-1"), ca.Issue(t, "replica-2"), otherCA.Issue(t, "replica-3")
+	s := newSite(t, map[string]string{"cert": server.Chain, "key": server.Key, "ca": ca.PEM()})
 	peer := func(p authority.Pair, authorities string) *tls.Config {
 		config := newSite(t, map[string]string{"cert": p.Chain, "key": p.Key, "ca": authorities}).Peer()
 		config.ServerName = "127.0.0.1"
@@ -248,16 +248,16 @@ func TestPeersVerifyEachOther(t *testing.T) {
 		client  *tls.Config
 		refusal string
 	}{
-		{"one authority", peer(two, ca.PEM()), ""},
+		{"one authority", peer(client, ca.PEM()), ""},
 		{"a client of another authority", peer(stranger, ca.PEM()), "unknown authority"},
-		{"a server of another authority", peer(two, otherCA.PEM()), "unknown authority"},
+		{"a server of another authority", peer(client, otherCA.PEM()), "unknown authority"},
 	} {
 		_, err := shake(t, s.Config(), test.client)
 		if (err == nil) != (test.refusal == "") || err != nil && !strings.Contains(err.Error(), test.refusal) && !strings.Contains(err.Error(), "bad certificate") {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}
-	elsewhere := peer(two, ca.PEM())
+	elsewhere := peer(client, ca.PEM())
 	elsewhere.ServerName = "elsewhere.test"
 	if _, err := shake(t, s.Config(), elsewhere); err == nil {
 		t.Error("a certificate of another host is accepted")

@@ -144,12 +144,12 @@ func (g *group) expect(endpoints []int, down bool) (wait func() (first, last tim
 	return func() (first, last time.Time, err error) {
 		var errs []error
 		for i, wait := range waits {
-			at, err := wait()
-			if i == 0 || at.Before(first) {
-				first = at
+			push, err := wait()
+			if i == 0 || push.Before(first) {
+				first = push
 			}
-			if at.After(last) {
-				last = at
+			if push.After(last) {
+				last = push
 			}
 			errs = append(errs, err)
 		}

@@ -122,13 +122,13 @@ func (p *plane) note(e *endpointv3.LbEndpoint, at time.Time) error {
 }
 
 // toldDown is when it was told that an endpoint is down; zero if it was not.
-func (p *plane) toldDown(endpoint int) (at time.Time) {
+func (p *plane) toldDown(endpoint int) (change time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.down[endpoint] {
-		at = p.changed[endpoint]
+		change = p.changed[endpoint]
 	}
-	return at
+	return change
 }
 
 // expect returns what waits until it was told that these endpoints are down, or up. That
@@ -150,8 +150,8 @@ func (p *plane) expect(endpoints []int, down bool) (wait func() (time.Time, erro
 	}
 	return func() (time.Time, error) {
 		select {
-		case at := <-told:
-			return at, nil
+		case push := <-told:
+			return push, nil
 		case <-time.After(patience):
 		}
 		p.mu.Lock()

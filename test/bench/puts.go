@@ -110,8 +110,8 @@ func (p *putter) put(value []byte) (time.Duration, error) {
 func (p *putter) await(began time.Time) (last time.Duration, err error) {
 	for _, seen := range p.seen {
 		select {
-		case at := <-seen:
-			last = max(last, at.Sub(began))
+		case event := <-seen:
+			last = max(last, event.Sub(began))
 		case <-time.After(patience):
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -126,11 +126,11 @@ func (p *putter) puts(count, size int, pause func()) ([]time.Duration, error) {
 	var took []time.Duration
 	for range count {
 		pause()
-		one, err := p.put(make([]byte, size))
+		duration, err := p.put(make([]byte, size))
 		if err != nil {
 			return nil, err
 		}
-		took = append(took, one)
+		took = append(took, duration)
 	}
 	return took, nil
 }

@@ -53,16 +53,16 @@ func (s *sharedPushes) contender(l *lab, binary string, several bool) (*contende
 	flip := func() (time.Duration, error) {
 		endpoint, down := next%w.Size(), next/w.Size()%2 == 0
 		next++
-		of := g.crew.checkersOf()[endpoint]
-		if len(of) != 1 {
+		checkers := g.crew.checkersOf()[endpoint]
+		if len(checkers) != 1 {
 			return 0, errUnassigned
 		}
 		wait := g.expect([]int{endpoint}, down)
 		w.Set(endpoint, down)
-		report := of[0].bytes()
+		report := checkers[0].bytes()
 		pause()
 		began := time.Now()
-		if err := of[0].write(report); err != nil {
+		if err := checkers[0].write(report); err != nil {
 			return 0, err
 		}
 		_, last, err := wait()
@@ -77,11 +77,11 @@ func (s *sharedPushes) contender(l *lab, binary string, several bool) (*contende
 		}
 		var took []time.Duration
 		for range s.trips {
-			one, err := flip()
+			duration, err := flip()
 			if err != nil {
 				return nil, err
 			}
-			took = append(took, one)
+			took = append(took, duration)
 		}
 		sync := math.NaN()
 		if several {
@@ -155,11 +155,11 @@ func (s *losses) others(l *lab) ([]*contender, error) {
 	return beside(l, s, func(p *putter) ([]float64, error) {
 		var took []float64
 		for range len(s.figures()) {
-			one, err := p.succeed()
+			wait, err := p.succeed()
 			if err != nil {
 				return nil, err
 			}
-			took = append(took, milliseconds(one))
+			took = append(took, milliseconds(wait))
 		}
 		return took, nil
 	})
@@ -183,9 +183,9 @@ func (g *group) lose(end func(*process)) (longest time.Duration, err error) {
 	owners := map[int]*checker{}
 	for i, k := range g.crew.all {
 		if g.etcd == nil || i%replicas != leader {
-			of := k.endpoints()
-			victims = append(victims, of[:min(len(of), (before+after)/2)]...)
-			for _, e := range of {
+			endpoints := k.endpoints()
+			victims = append(victims, endpoints[:min(len(endpoints), (before+after)/2)]...)
+			for _, e := range endpoints {
 				owners[e] = k
 			}
 		}
@@ -230,11 +230,11 @@ func (g *group) lose(end func(*process)) (longest time.Duration, err error) {
 			return 0, err
 		}
 		for n, e := range victims {
-			at := left[i].toldDown(e)
-			if at.IsZero() {
-				at = p.toldDown(e)
+			push := left[i].toldDown(e)
+			if push.IsZero() {
+				push = p.toldDown(e)
 			}
-			longest = max(longest, at.Sub(failed[n]))
+			longest = max(longest, push.Sub(failed[n]))
 		}
 	}
 	if g.etcd != nil {

@@ -165,7 +165,7 @@ func (s *sharedFleet) fail(g *group, figures []float64) error {
 	if err != nil {
 		return err
 	}
-	of := g.crew.checkersOf()
+	checkers := g.crew.checkersOf()
 	down := g.expect(g.seen, true)
 	g.crew.failAll()
 	if _, _, err := down(); err != nil {
@@ -179,7 +179,7 @@ func (s *sharedFleet) fail(g *group, figures []float64) error {
 	var whole, lag []time.Duration
 	for _, e := range g.seen {
 		var votes []time.Time
-		for _, k := range of[e] {
+		for _, k := range checkers[e] {
 			votes = append(votes, k.reported())
 		}
 		slices.SortFunc(votes, time.Time.Compare)
@@ -231,12 +231,12 @@ func (k *checker) reported() time.Time {
 // told is when the first and the last data plane was told that an endpoint is down.
 func (g *group) told(endpoint int) (first, last time.Time) {
 	for _, p := range g.planes {
-		at := p.toldDown(endpoint)
-		if first.IsZero() || at.Before(first) {
-			first = at
+		push := p.toldDown(endpoint)
+		if first.IsZero() || push.Before(first) {
+			first = push
 		}
-		if at.After(last) {
-			last = at
+		if push.After(last) {
+			last = push
 		}
 	}
 	return first, last
