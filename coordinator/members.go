@@ -13,8 +13,14 @@ import (
 	"hdsd/log/etcd"
 )
 
-// lostTime is how long a replica without a session counts as lost. Later it counts as removed.
-const lostTime = time.Hour
+const (
+	// lostTime is how long a replica without a session counts as lost. Later it counts as removed.
+	lostTime = time.Hour
+
+	// problemPatience is how long a problem with an etcd that answers lasts until an operator should know. Most of
+	// them end with the next attempt.
+	problemPatience = 3 * time.Second
+)
 
 // members remembers the replicas that had a session, and since when none leads. Any goroutine may use it.
 type members struct {
@@ -24,10 +30,7 @@ type members struct {
 	present    map[string]string    // addresses of the replicas with a session, by id; guarded by mu
 }
 
-// problemPatience is how long a problem with an etcd that answers lasts until an operator should know. Most of them end
-// with the next attempt.
-const problemPatience = 3 * time.Second
-
+// lostSince says when a replica lost its session, and where it was.
 type lostSince struct {
 	time    time.Time
 	address string
@@ -123,19 +126,36 @@ func (r *replicas) list(context.Context) (rows []api.Replica, epoch int64, err e
 	}
 	self := &rows[index]
 	status, _ := r.engine.Status()
-	self.Self, self.Connected, self.Position = true, status.Connected, r.core.replication.state.Load().position
-	if !status.Connected {
-		self.Lag = time.Since(status.Since)
+	state := r.core.replication.state.Load()
+	self.Self, self.Connected, self.Position = true, status.Connected, state.position
+	self.Lag = lagOf(state, r.engine.Received(), &status, time.Now())
+	rows = append(rows, r.members.lostRows(own)...)
+	slices.SortFunc(rows, func(a, b api.Replica) int { return cmp.Compare(a.ID, b.ID) })
+	return rows, view.Epoch, nil
+}
+
+// lagOf returns how far a replica is behind the log: since etcd does not answer, or since it has published while entries
+// that it has received wait.
+func lagOf(s *replicaState, received uint64, e *etcd.Status, now time.Time) time.Duration {
+	switch {
+	case !e.Connected:
+		return now.Sub(e.Since)
+	case received > s.position && !s.time.IsZero():
+		return now.Sub(s.time)
 	}
-	r.members.mu.Lock()
-	defer r.members.mu.Unlock()
-	for id, lost := range r.members.lost {
-		if id != own {
+	return 0
+}
+
+// lostRows returns the rows of the lost replicas, without one.
+func (m *members) lostRows(without string) (rows []api.Replica) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id, lost := range m.lost {
+		if id != without {
 			rows = append(rows, api.Replica{ID: id, Address: lost.address})
 		}
 	}
-	slices.SortFunc(rows, func(a, b api.Replica) int { return cmp.Compare(a.ID, b.ID) })
-	return rows, view.Epoch, nil
+	return rows
 }
 
 // answer lets this replica answer questions of the others from its own backend.

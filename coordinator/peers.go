@@ -29,9 +29,9 @@ const copyPart = 1 << 20
 type peers struct {
 	credentials credentials.TransportCredentials
 
-	mu      sync.Mutex
-	members map[string]*peerConnection // by id; guarded by mu
-	closed  bool                       // guarded by mu
+	mu          sync.Mutex
+	connections map[string]*peerConnection // by id of the replica; guarded by mu
+	closed      bool                       // guarded by mu
 }
 
 // peerConnection is the connection to a replica.
@@ -41,28 +41,28 @@ type peerConnection struct {
 }
 
 func newPeers(c credentials.TransportCredentials) *peers {
-	return &peers{credentials: c, members: map[string]*peerConnection{}}
+	return &peers{credentials: c, connections: map[string]*peerConnection{}}
 }
 
 // setMembers keeps connections to these addresses, by the ids of the replicas. They connect when there is a question.
 func (p *peers) setMembers(addresses map[string]string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for id, m := range p.members {
+	for id, m := range p.connections {
 		if addresses[id] != m.address || p.closed {
 			_ = m.Close() // questions end with an error
-			delete(p.members, id)
+			delete(p.connections, id)
 		}
 	}
 	for id, address := range addresses {
-		if p.members[id] != nil || p.closed {
+		if p.connections[id] != nil || p.closed {
 			continue
 		}
 		conn, err := dialPeer(address, p.credentials)
 		if err != nil { // an address that gRPC cannot parse: there is no question to it
 			continue
 		}
-		p.members[id] = &peerConnection{conn, address}
+		p.connections[id] = &peerConnection{conn, address}
 	}
 }
 
@@ -79,7 +79,7 @@ func dialPeer(address string, c credentials.TransportCredentials) (*grpc.ClientC
 // Ask implements union.Peers.
 func (p *peers) Ask(ctx context.Context, replica string, question []byte) ([]byte, error) {
 	p.mu.Lock()
-	m := p.members[replica]
+	m := p.connections[replica]
 	p.mu.Unlock()
 	if m == nil {
 		return nil, status.Errorf(codes.Unavailable, "replica %s has no session", replica)
@@ -100,6 +100,14 @@ func (p *peers) close() {
 type peerService struct {
 	replicav1.UnimplementedPeersServer
 	replicas *replicas
+	copies   chan struct{} // holds a value for each copy in progress
+}
+
+// maxCopies bounds the copies in progress, since each has a file on this disk.
+const maxCopies = 4
+
+func newPeerService(r *replicas) peerService {
+	return peerService{replicas: r, copies: make(chan struct{}, maxCopies)}
 }
 
 // Ask implements replicav1.PeersServer.
@@ -112,6 +120,12 @@ func (s peerService) Ask(ctx context.Context, r *replicav1.AskRequest) (*replica
 func (s peerService) Copy(r *replicav1.CopyRequest, stream grpc.ServerStreamingServer[replicav1.CopyResponse]) error {
 	if own := s.replicas.store.Cursor(); own.Fleet != r.GetFleet() || own.Diverged || own.Sequence == 0 {
 		return status.Errorf(codes.FailedPrecondition, "replica %s has no database of fleet %q yet", s.replicas.config.GetNodeId(), r.GetFleet())
+	}
+	select {
+	case s.copies <- struct{}{}:
+		defer func() { <-s.copies }()
+	default:
+		return status.Errorf(codes.ResourceExhausted, "replica %s sends %d copies already", s.replicas.config.GetNodeId(), maxCopies)
 	}
 	start := time.Now()
 	file, err := s.replicas.store.Copy(stream.Context())

@@ -99,7 +99,7 @@ func (r *replicas) open(conf *configv1.Replication, s *servers) (err error) {
 	})
 	r.server = grpc.NewServer(append(link.ServerOptions(), grpc.Creds(server))...)
 	r.links.Register(r.server)
-	replicav1.RegisterPeersServer(r.server, peerService{replicas: r})
+	replicav1.RegisterPeersServer(r.server, newPeerService(r))
 	options := engine.Options{Post: func(e replica.Event) { r.core.postShared(e) }, Joined: r.joined, Viewed: r.viewed}
 	if options.Etcd, err = r.etcdOptions(conf); err != nil {
 		return err

@@ -54,10 +54,9 @@ type replication struct {
 // replicaState is the state of the replica that other goroutines read.
 type replicaState struct {
 	leading  bool
-	term     replica.Term // of the latest leadership of this replica
-	position uint64       // latest entry that it has published and given to the store
-	time     time.Time    // when it did
-	fault    error        // why it cannot read the log; nil: it can
+	position uint64    // latest entry that it has published and given to the store
+	time     time.Time // when it did
+	fault    error     // why it cannot read the log; nil: it can
 }
 
 func (r *replication) change(change func(*replicaState)) {
@@ -134,7 +133,7 @@ func (c *core) carryOutReplica(e replica.Effect) {
 			done(e.Err)
 		}
 	case replica.Promoted:
-		r.change(func(s *replicaState) { s.leading, s.term = true, e.Term })
+		r.change(func(s *replicaState) { s.leading = true })
 		r.events.present = maps.Clone(r.Follower.State.Attendance)
 		c.switchMachine(r.Machine())
 		c.log.Info().Str("event", "replica_leads").Int64("epoch", e.Term.Epoch).Uint64("round", e.Term.Round).
@@ -214,7 +213,7 @@ func (c *core) order(ctx context.Context, order machine.Event, record func(now t
 		}
 		c.stepReplica(now, replica.Ordered{ID: id, Order: order, Operator: operatorOf(ctx, now)})
 	}})
-	timer := time.NewTimer(orderPatience)
+	timer := time.NewTimer(logPatience)
 	defer timer.Stop()
 	select {
 	case err := <-ended:
@@ -228,10 +227,10 @@ func (c *core) order(ctx context.Context, order machine.Event, record func(now t
 	}
 }
 
-// orderPatience is how long an operator waits for the log. An order without a leader ends before.
-const orderPatience = 8 * time.Second
+// logPatience is how long an operator waits for the log. An order without a leader ends before.
+const logPatience = 8 * time.Second
 
-var errUndecided = status.Errorf(codes.Unavailable, "the log has not taken the order within %v: it may still be carried out; see attention, and what is in force before you repeat it", orderPatience)
+var errUndecided = status.Errorf(codes.Unavailable, "the log has not taken the order within %v: it may still be carried out; see attention, and what is in force before you repeat it", logPatience)
 
 // orderError returns the error of an order with the code for clients.
 func orderError(err error) error {
