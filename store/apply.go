@@ -6,9 +6,11 @@ import (
 )
 
 // Apply adds an entry of the log: its transitions to the history, and everything else to the
-// state. It does not wait for the disk; Flush does. The entry must not change afterwards. A database
-// with a fleet diverges.
+// state. One transaction has the whole of it, but for transitions beyond the size of a group. It does not wait for
+// the disk; Flush does. The entry must not change afterwards. A database with a fleet diverges.
 func (s *Store) Apply(e *log.Entry) {
+	s.intake.whole.Lock()
+	defer s.intake.whole.Unlock()
 	s.diverge()
 	s.applyFirst(s.intake, e)
 	if len(e.Transitions) > 0 {

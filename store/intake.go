@@ -17,6 +17,10 @@ import (
 type intake struct {
 	wake chan struct{} // signals possible work
 
+	// whole is held while the parts of an entry are added, and while a group is taken: no other group has a part
+	// of the entry, but for transitions beyond the size of a group. It comes before mu.
+	whole sync.Mutex
+
 	mu        sync.Mutex
 	closed    bool // the intake accepts nothing more
 	ended     bool // the writer has ended
@@ -191,6 +195,8 @@ func (in *intake) nextGroup(limit int) *group {
 
 // nextParts returns the next group and, as parts, its transitions.
 func (in *intake) nextParts(limit int) (g *group, parts [][]health.Transition) {
+	in.whole.Lock()
+	defer in.whole.Unlock()
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.saved.reached(in.submitted) {

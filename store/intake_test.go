@@ -11,6 +11,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"hdsd/health"
+	"hdsd/log"
 )
 
 // TestWhatIsWrittenIsNotKept: the queue keeps neither transitions that a group has nor,
@@ -198,5 +199,36 @@ func TestDroppedBehindAGroupThatShrinks(t *testing.T) {
 	}
 	if got := stateOf(t, s).Current[x.Hash()]; got.Status != health.Unhealthy {
 		t.Errorf("stored health is %v, want UNHEALTHY, the latest that was appended", got.Status)
+	}
+}
+
+// TestAGroupHasAnEntryWhole covers groups that are taken while entries are added: none has a part of an entry.
+func TestAGroupHasAnEntryWhole(t *testing.T) {
+	const entries = 20_000
+	s := &Store{intake: newIntake(4 * entries), clusters: &clusterSet{}, now: time.Now}
+	added := make(chan struct{})
+	go func() {
+		defer close(added)
+		for n := range entries {
+			s.Apply(&log.Entry{
+				Transitions: flips(1), Plan: map[string][]health.Hash{"checker-1": {health.Hash(n)}}, Trials: map[string]*log.Trials{"web": {Blamed: []uint64{uint64(n)}}},
+			})
+		}
+	}()
+	for ended := false; !ended; {
+		select {
+		case <-added:
+			ended = true
+		default:
+		}
+		g := s.intake.nextGroup(math.MaxInt)
+		if g == nil {
+			runtime.Gosched()
+			continue
+		}
+		if (len(g.transitions) > 0) != (len(g.plan) > 0) || (len(g.plan) > 0) != (len(g.rows[string(trials)]) > 0) {
+			t.Fatalf("a group has %d transitions, %d rows of the plan and %d of trials", len(g.transitions), len(g.plan), len(g.rows[string(trials)]))
+		}
+		s.intake.committed(g, 0)
 	}
 }

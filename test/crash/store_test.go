@@ -240,7 +240,7 @@ func inspect(t *testing.T, dir string, seen int) int {
 	if diff := cmp.Diff(want, stored.Current); diff != "" || err != nil {
 		t.Error("current health:", diff, err)
 	}
-	// The plan and the trials were saved before the transitions.
+	// The plan and the trials are in the transaction of the first transitions.
 	if count > 0 && (len(stored.Plan["checker-1"]) != 1 || len(stored.Trials) == 0) {
 		t.Errorf("plan: %v, trials: %v", stored.Plan, stored.Trials)
 	}
