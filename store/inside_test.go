@@ -34,7 +34,7 @@ func putRawRow(s *Store, bucket, k, row []byte) {
 // firstPrune waits for the pass that every start asks for.
 func firstPrune(t testing.TB, s *Store) {
 	t.Helper()
-	if err := s.intake.wait(t.Context(), func() bool { return s.intake.pruned > 0 }); err != nil {
+	if err := s.intake.wait(t.Context(), func() bool { return s.intake.prunes.finished > 0 }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -44,7 +44,7 @@ func prune(t testing.TB, s *Store) {
 	t.Helper()
 	s.intake.askPrune()
 	pass := s.intake.pruneAsked()
-	if err := s.intake.wait(t.Context(), func() bool { return s.intake.pruned >= pass }); err != nil {
+	if err := s.intake.wait(t.Context(), func() bool { return s.intake.prunes.finished >= pass }); err != nil {
 		t.Fatal(err)
 	}
 }

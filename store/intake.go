@@ -31,16 +31,18 @@ type intake struct {
 	rows      changes
 	fleet     fleetQueue // newer than plan and rows
 	forgets   func(health.Hash) bool
-	prunes    uint64 // passes requested
 	urgent    int    // callers of flush
 	hurry     bool   // a caller wants an attempt at once, although the last one failed
 	failures  uint64 // failed attempts
 	submitted mark
 	saved     mark
-	pruned    uint64        // finished passes
-	changed   chan struct{} // closed and replaced on progress of saved or pruned, on a failed attempt, and when the writer ends
+	prunes    passes
+	changed   chan struct{} // closed and replaced on progress of saved or prunes, on a failed attempt, and when the writer ends
 	stat      Stats
 }
+
+// passes counts passes of the pruner.
+type passes struct{ requested, finished uint64 }
 
 // mark counts submitted work.
 type mark struct{ transitions, rows uint64 }
@@ -181,7 +183,7 @@ func (in *intake) due() (pending, urgent bool) {
 func (in *intake) idle() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.pruned == in.prunes && in.forgets == nil
+	return in.prunes.finished == in.prunes.requested && in.forgets == nil
 }
 
 // nextGroup returns the next group, of at most limit transitions, or nil if the queue is empty.
@@ -309,22 +311,22 @@ func (in *intake) moved() <-chan struct{} {
 	return in.changed
 }
 
-func (in *intake) askPrune() { in.work(func() { in.prunes++ }) }
+func (in *intake) askPrune() { in.work(func() { in.prunes.requested++ }) }
 
 // pruneAsked returns the number of the requested pass; 0 for none.
 func (in *intake) pruneAsked() uint64 {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.prunes == in.pruned {
+	if in.prunes.requested == in.prunes.finished {
 		return 0
 	}
-	return in.prunes
+	return in.prunes.requested
 }
 
 func (in *intake) pruneDone(pass uint64) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.pruned = pass
+	in.prunes.finished = pass
 	in.notify()
 }
 
