@@ -180,7 +180,7 @@ func (r *replicas) placeOf(state *log.State) engine.Place {
 	if cursor.Diverged || cursor.Fleet == "" && !isEmpty(state) {
 		return engine.Place{Fleet: r.fleetID(&cursor), Cursor: cursor.Sequence + 1, Found: true}
 	}
-	return engine.Place{Fleet: cursor.Fleet, Cursor: cursor.Sequence}
+	return engine.Place{Fleet: cursor.Fleet, Cursor: cursor.Sequence, Digest: cursor.Digest}
 }
 
 // isEmpty reports whether there is nothing that a fleet would have to know.
@@ -210,8 +210,10 @@ func (r *replicas) join(c *core, state *log.State, timing machine.Timing) {
 
 // joined stores the fleet. The replica is ready when it has what the log has now.
 func (r *replicas) joined(ctx context.Context, fleet string, cursor, head uint64) error {
-	if err := r.store.SetFleet(ctx, fleet, cursor); err != nil {
-		return fmt.Errorf("the database does not accept the fleet: %w", err)
+	if stored := r.store.Cursor(); stored.Fleet != fleet || stored.Diverged { // otherwise entries on their way to the disk move it
+		if err := r.store.SetFleet(ctx, fleet, cursor); err != nil {
+			return fmt.Errorf("the database does not accept the fleet: %w", err)
+		}
 	}
 	r.awaited.Store(int64(head))
 	r.changed()
@@ -239,8 +241,6 @@ func (r *replicas) run(ctx context.Context, failed func(error)) {
 		}
 	})
 	if err := r.engine.Run(ctx, r.place); err != nil {
-		r.core.postShared(replica.LogEnded{Err: err})
-		r.changed()
 		if errors.Is(err, etcd.ErrTrimmed) {
 			failed(fmt.Errorf("this replica was away for too long, and copies the database of another one when it starts again: %w", err))
 		}

@@ -144,8 +144,11 @@ func (c *core) carryOutReplica(e replica.Effect) {
 		c.metrics.reset()
 		c.log.Info().Str("event", "replica_follows").Int64("epoch", e.Term.Epoch).Msg("this replica does not lead any more")
 	case replica.Faulted:
-		c.log.Error().Str("event", "replica_fault").Err(e.Err).Msg("this replica cannot follow the log: it publishes what it has read, and retries after a restart")
+		c.log.Error().Str("event", "replica_fault").Err(e.Err).Msg("this replica cannot follow the log: it publishes what it has read, and looks at the log again now and then")
 		r.change(func(s *replicaState) { s.fault = e.Err })
+	case replica.Recovered:
+		c.log.Info().Str("event", "replica_recovered").Msg("this replica follows the log again")
+		r.change(func(s *replicaState) { s.fault = nil })
 	}
 }
 
@@ -179,7 +182,7 @@ func (c *core) switchMachine(m *machine.Machine) {
 // keep gives entries of the log to the observers and to the store.
 func (c *core) keep(e *replica.Stored) {
 	r := c.replication
-	var records store.Records
+	records := store.Records{Digest: e.Digest}
 	r.events.gathering = true
 	for _, entry := range e.Entries {
 		c.carryOut(machine.Logged{Entry: entry})

@@ -14,11 +14,12 @@ type (
 	// Published carries a change for the data planes of this replica.
 	Published struct{ *publish.Change }
 
-	// Stored carries entries of the log for the store, and the cursor to store with them: the log is followed
-	// from there after a restart. It follows the changes for data planes of these entries.
+	// Stored carries entries of the log for the store, and the cursor to store with them, with the digest of the entry
+	// there: the log is followed from there after a restart. It follows the changes for data planes of these entries.
 	Stored struct {
 		Entries []*log.Entry
 		Cursor  uint64
+		Digest  uint64
 	}
 
 	// Commit asks the owner to append an entry to the log. Committed, Refused or Undecided follows. There is one
@@ -64,8 +65,11 @@ type (
 	// Deposed reports that it does not lead any more.
 	Deposed struct{ Term Term }
 
-	// Faulted reports that the replica cannot read the log. It follows the log no further, and does not lead.
+	// Faulted reports that the replica cannot read the log. It follows the log no further, and does not lead, until
+	// Recovered.
 	Faulted struct{ Err error }
+	// Recovered reports that the replica reads the log again.
+	Recovered struct{}
 )
 
 func (Published) isEffect() {}
@@ -79,3 +83,4 @@ func (Decided) isEffect()   {}
 func (Promoted) isEffect()  {}
 func (Deposed) isEffect()   {}
 func (Faulted) isEffect()   {}
+func (Recovered) isEffect() {}

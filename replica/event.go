@@ -44,6 +44,7 @@ type (
 	Read struct {
 		Sequence uint64
 		Epoch    int64
+		Digest   uint64 // for Stored
 		Payload  []byte
 	}
 	// Won reports that the replica is the leader of an epoch, and where the log ended when that was certain. So no
@@ -68,8 +69,14 @@ type (
 		Sequence uint64
 		Err      error
 	}
-	// LogEnded reports that this replica cannot follow the log, and why.
-	LogEnded struct{ Err error }
+	// LogEnded reports that this replica cannot follow the log behind an entry, and why.
+	LogEnded struct {
+		After uint64
+		Err   error
+	}
+	// LogResumed reports that it can do so after LogEnded, and the entry after which it goes on. Epochs of before do
+	// not count any more, since etcd may be restored from a snapshot.
+	LogResumed struct{ After uint64 }
 	// Undecided reports that an entry may be in the log, or come to be there. The replica commits it again.
 	Undecided struct {
 		Epoch    int64

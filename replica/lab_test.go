@@ -139,7 +139,7 @@ func (g *simLog) commit(p *process, c Commit) Event {
 		g.Errorf("a commit of entry %d to a log of %d", c.Sequence, len(g.entries))
 		return Refused{c.Epoch, c.Sequence, errors.New("gap")}
 	}
-	g.entries = append(g.entries, Read{c.Sequence, c.Epoch, c.Payload})
+	g.entries = append(g.entries, Read{c.Sequence, c.Epoch, 0, c.Payload})
 	g.check(c)
 	for _, p := range g.running() {
 		p.fetch()

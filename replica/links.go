@@ -57,7 +57,7 @@ func (e Received) handle(r *Replica, now time.Time) {
 
 // join makes a replica the leader to report to.
 func (r *Replica) join(replica string, l *link, m *Welcome) {
-	if m.Term.Epoch < r.epoch || m.Term.Compare(r.leader.term) < 0 || r.term != nil {
+	if m.Term.Epoch < r.epoch || m.Term.Epoch == r.leader.term.Epoch && m.Term.Round < r.leader.term.Round || r.term != nil {
 		return
 	}
 	r.leader = leader{term: m.Term, replica: replica, link: l.number, full: true}

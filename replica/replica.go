@@ -343,7 +343,7 @@ func (e Read) handle(r *Replica, now time.Time) {
 		}
 	}
 	if !r.joiner.Unfinished() {
-		r.yield(Stored{entries, e.Sequence})
+		r.yield(Stored{entries, e.Sequence, e.Digest})
 	}
 	r.orders.end(now, r.position, r.yield)
 }
@@ -366,8 +366,15 @@ func (r *Replica) stop(err error) {
 }
 
 func (e LogEnded) handle(r *Replica, _ time.Time) {
-	if r.fault == nil {
+	if r.fault == nil || e.After == r.position {
 		r.stop(e.Err)
+	}
+}
+
+func (e LogResumed) handle(r *Replica, _ time.Time) {
+	if r.fault != nil && e.After == r.position { // otherwise it cannot read an entry
+		r.epoch, r.fault = 0, nil
+		r.yield(Recovered{})
 	}
 }
 

@@ -102,6 +102,42 @@ func TestTooManyEntriesWait(t *testing.T) {
 	}
 }
 
+// TestRecovery covers a replica whose log is away and comes back, also with an earlier epoch, and one that cannot read an entry.
+func TestRecovery(t *testing.T) {
+	r := New(Options{ID: "r1", Timing: machine.Timing{Report: time.Second}}, log.State{}, 7)
+	var effects []Effect
+	step := func(events ...Event) []Effect {
+		effects = nil
+		for _, e := range events {
+			r.Step(start, e, func(e Effect) { effects = append(effects, e) })
+		}
+		return effects
+	}
+	cause := errors.New("etcd is wiped")
+	link := uint64(1)
+	step(LinkOpened{"r2", link}, Received{"r2", link, Welcome{Term: Term{90, 1}}})
+	if found := step(LogEnded{After: 7, Err: cause}); len(found) != 1 || found[0] != (Faulted{cause}) {
+		t.Fatalf("%+v", found)
+	}
+	if found := step(Won{Epoch: 91, Head: 7}); len(found) != 1 || found[0] != (Resign{91, cause}) {
+		t.Errorf("without a log it leads: %+v", found)
+	}
+	if found := step(LogResumed{After: 7}); len(found) != 1 || found[0] != (Recovered{}) {
+		t.Fatalf("%+v", found)
+	}
+	if step(Received{"r2", link, Welcome{Term: Term{60, 1}}}); r.leader.term != (Term{60, 1}) {
+		t.Errorf("an earlier epoch of a restored etcd does not count: %+v", r.leader)
+	}
+	step(Read{Sequence: 8, Epoch: 60, Payload: []byte("no entry")})
+	unread := r.fault
+	if unread == nil {
+		t.Fatal("it reads anything")
+	}
+	if found := step(LogEnded{After: 8, Err: cause}, LogResumed{After: 8}); len(found) > 0 || !errors.Is(r.fault, unread) {
+		t.Errorf("it goes on after an entry that it could not read: %+v", found)
+	}
+}
+
 func TestOrdersWithoutALeader(t *testing.T) {
 	r := New(Options{ID: "r1", Timing: machine.Timing{Report: time.Second}}, log.State{}, 0)
 	ended := map[log.OrderID]error{}

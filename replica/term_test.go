@@ -137,7 +137,7 @@ func TestDirectionsOfADeposedLeader(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.step(Read{p.replica.position + 1, term.Epoch + 1, batch.Frames(encoded, 1000)[0]})
+		p.step(Read{p.replica.position + 1, term.Epoch + 1, 0, batch.Frames(encoded, 1000)[0]})
 		before := p.moves
 		for checker, s := range p.replica.roster.sessions {
 			d := Directions{Term: term, Assignments: []Assignment{{Checker: checker, Session: s.number, Serial: 900, Specifier: &specifier.Specifier{}}}}

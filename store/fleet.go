@@ -12,6 +12,7 @@ import (
 type Cursor struct {
 	Fleet    string // identity of the log; empty: the database belongs to no fleet
 	Sequence uint64 // of the latest entry of the log that the database has
+	Digest   uint64 // of that entry; 0: unknown
 
 	// Diverged reports that the database is not the sum of the log up to Sequence: a single
 	// coordinator has used it since, or salvage has lost a part of it. With an empty Fleet, the fleet
@@ -55,7 +56,7 @@ func encodeCursor(c Cursor, recorded uint64) []byte {
 		diverged = 1
 	}
 	row := append([]byte{fleetVersion, diverged}, key(c.Sequence, recorded)...)
-	return packed.AppendText(row, c.Fleet)
+	return append(packed.AppendText(row, c.Fleet), key(c.Digest)...)
 }
 
 func decodeCursor(row []byte) (c Cursor, recorded uint64, ok bool) {
@@ -63,6 +64,9 @@ func decodeCursor(row []byte) (c Cursor, recorded uint64, ok bool) {
 	version, diverged := r.Byte(), r.Byte()
 	c, recorded = Cursor{Sequence: r.Uint64(), Diverged: diverged == 1}, r.Uint64()
 	c.Fleet = r.Text()
+	if len(r.Rest) > 0 { // the first rows had no digest
+		c.Digest = r.Uint64()
+	}
 	if version != fleetVersion || diverged > 1 || r.Bad || len(r.Rest) > 0 {
 		return Cursor{}, 0, false
 	}
@@ -111,6 +115,7 @@ func (g *group) cursor() Cursor {
 type advance struct {
 	fleet    *string // nil: as before
 	sequence uint64
+	digest   uint64
 	diverges bool
 }
 
@@ -118,7 +123,7 @@ func (a *advance) apply(c *Cursor) {
 	if a.fleet != nil {
 		*c = Cursor{Fleet: *a.fleet}
 	}
-	c.Sequence = a.sequence
+	c.Sequence, c.Digest = a.sequence, a.digest
 	c.Diverged = c.Diverged || a.diverges
 }
 
@@ -128,6 +133,6 @@ func (a *advance) add(later advance) {
 		*a = later
 		return
 	}
-	a.sequence = later.sequence
+	a.sequence, a.digest = later.sequence, later.digest
 	a.diverges = a.diverges || later.diverges
 }

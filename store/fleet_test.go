@@ -153,7 +153,7 @@ func TestSalvageDiverges(t *testing.T) {
 func TestRestoreOfAFleet(t *testing.T) {
 	s := open(t, t.TempDir())
 	setFleet(t, s, fleetName, 7)
-	s.Follow([]*log.Entry{{Transitions: flips(20)}}, 8, Records{})
+	s.Follow([]*log.Entry{{Transitions: flips(20)}}, 8, Records{Digest: 88})
 	flush(t, s)
 	var copied bytes.Buffer
 	if err := s.Backup(&copied); err != nil {
@@ -161,7 +161,7 @@ func TestRestoreOfAFleet(t *testing.T) {
 	}
 	s.Follow([]*log.Entry{{Transitions: flips(21)[20:]}}, 9, Records{})
 	dir, path := t.TempDir(), fileWith(t, copied.Bytes())
-	want := Cursor{Fleet: fleetName, Sequence: 8}
+	want := Cursor{Fleet: fleetName, Sequence: 8, Digest: 88}
 	if info, err := Examine(t.Context(), path); err != nil || info.Cursor != want {
 		t.Errorf("%+v, %v", info, err)
 	}
@@ -172,7 +172,7 @@ func TestRestoreOfAFleet(t *testing.T) {
 	wantCursor(t, s, want)
 	s.Apply(&log.Entry{Transitions: flips(21)[20:]})
 	flush(t, s)
-	want.Diverged = true
+	want.Digest, want.Diverged = 0, true
 	wantCursor(t, s, want)
 }
 
@@ -244,7 +244,8 @@ func (brokenStream) Read([]byte) (int, error) { return 0, errors.New("the peer i
 // FuzzDecodeCursor: what can be read is written again as it was.
 func FuzzDecodeCursor(f *testing.F) {
 	f.Add(encodeCursor(Cursor{}, 0))
-	f.Add(encodeCursor(Cursor{Fleet: fleetName, Sequence: 7, Diverged: true}, 1<<62))
+	f.Add(encodeCursor(Cursor{Fleet: fleetName, Sequence: 7, Digest: 77, Diverged: true}, 1<<62))
+	f.Add(encodeCursor(Cursor{Fleet: fleetName, Sequence: 7}, 0)[:2+8+8+1+len(fleetName)])
 	f.Fuzz(func(t *testing.T, row []byte) {
 		c, recorded, ok := decodeCursor(row)
 		if !ok {

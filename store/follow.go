@@ -5,8 +5,9 @@ import (
 	"hdsd/log"
 )
 
-// Records are the events and the entries of the audit that entries of the log lead to.
+// Records are what is stored with entries of the log.
 type Records struct {
+	Digest uint64 // of the last one; 0: unknown
 	Events []Event
 	Audit  []AuditEntry
 }
@@ -20,7 +21,7 @@ func (s *Store) Follow(entries []*log.Entry, cursor uint64, r Records) {
 		return
 	}
 	rows := newIntake(0) // collects rows only
-	next := &portion{advance: advance{sequence: cursor}, events: records{waiting: journalEntries(r.Events)}}
+	next := &portion{advance: advance{sequence: cursor, digest: r.Digest}, events: records{waiting: journalEntries(r.Events)}}
 	for i := range r.Audit {
 		next.audit.waiting = append(next.audit.waiting, &r.Audit[i])
 	}

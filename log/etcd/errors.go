@@ -35,12 +35,13 @@ var (
 	ErrOtherFleet = errors.New("the prefix belongs to another fleet: give this fleet another prefix; or, if this replica is to join the other fleet, an empty data directory")
 	ErrWiped      = errors.New("etcd has lost this fleet: restore etcd from its latest snapshot; or stop all replicas and found the fleet again from the replica with the longest history")
 	ErrRestored   = errors.New("the log in etcd ends before the cursor, as if etcd was restored from an old snapshot: restore a later one; or stop all replicas, empty the prefix, and found the fleet again from the replica with the longest history")
+	ErrReplaced   = errors.New("the log in etcd has another entry at the cursor: etcd was restored from an old snapshot, and other replicas went on from there: give this replica an empty data_dir, and it copies the database of another one; or found the fleet again from the replica with the longest history")
 	ErrDamaged    = errors.New("something else has changed the keys of the log: nothing but hdsd may write below the prefix; restore etcd from its latest snapshot")
 	ErrFounded    = errors.New("the prefix is not empty: a fleet is founded only in an empty one")
 )
 
 // ErrDuplicate is in the status of a replica while another process has its id.
-var ErrDuplicate = errors.New("another process has the id of this replica: give handle replica its own; this one waits until the other has ended")
+var ErrDuplicate = errors.New("another process has the id of this replica: give each replica its own; this one waits until the other has ended")
 
 // classify returns an error with the operation, its kind among the errors above, and etcd's message.
 func classify(operation string, err error) error {
@@ -103,7 +104,7 @@ func isTransient(err error) bool { return errors.Is(err, ErrUnavailable) || erro
 
 // isFinal reports whether no further attempt helps a follower or a candidate.
 func isFinal(err error) bool {
-	for _, final := range []error{ErrTrimmed, ErrOtherFleet, ErrWiped, ErrRestored, ErrDamaged} {
+	for _, final := range []error{ErrTrimmed, ErrOtherFleet, ErrWiped, ErrRestored, ErrReplaced, ErrDamaged} {
 		if errors.Is(err, final) {
 			return true
 		}

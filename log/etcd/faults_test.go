@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -202,6 +203,36 @@ func TestEtcdIsRestoredFromAnOldSnapshot(t *testing.T) {
 	}
 }
 
+// TestAnotherEntryAtTheCursor covers a log that was set back, and has grown beyond the cursor of a follower since.
+func TestAnotherEntryAtTheCursor(t *testing.T) {
+	s := server.Start(t)
+	log := join(t, open(t, "a", nil, s), "", 0)
+	epoch := campaign(t, log)
+	commit(t, log, epoch, 1, 10)
+	position := etcd.Position{Sequence: 10}
+	position, err := log.Verify(limited(t), position)
+	if err != nil || position.Digest == 0 {
+		t.Fatalf("%+v, %v", position, err)
+	}
+	client := pb.NewKVClient(raw(t, s))
+	must[*pb.DeleteRangeResponse](t)(client.DeleteRange(limited(t), &pb.DeleteRangeRequest{Key: fmt.Appendf(nil, "%s/log/%020d", prefix, 10)}))
+	if _, err := log.Verify(limited(t), position); !errors.Is(err, etcd.ErrRestored) {
+		t.Errorf("a log without the entry: %v", err)
+	}
+	for sequence := uint64(10); sequence <= 12; sequence++ {
+		if err := log.Commit(limited(t), epoch, sequence, []byte("another history")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := log.Verify(limited(t), position); !errors.Is(err, etcd.ErrReplaced) {
+		t.Errorf("a log with another entry: %v", err)
+	}
+	err = log.Follow(limited(t), position, func(e etcd.Entry) error { return fmt.Errorf("it reads %+v", e) })
+	if !errors.Is(err, etcd.ErrReplaced) {
+		t.Errorf("following ended: %v", err)
+	}
+}
+
 // TestASlowFollowerAfterACompaction: a follower that is busy while its revision is compacted goes
 // on after its cursor, or says that this was trimmed. The entries are more than etcd keeps for a
 // watch that nobody reads.
@@ -223,7 +254,7 @@ func TestASlowFollowerAfterACompaction(t *testing.T) {
 			reading, release, ended := make(chan bool), make(chan bool), make(chan error, 1)
 			done := errors.New("done")
 			go func() {
-				ended <- follower.Follow(limited(t), 0, func(e etcd.Entry) error {
+				ended <- follower.Follow(limited(t), etcd.Position{Sequence: 0}, func(e etcd.Entry) error {
 					switch e.Sequence {
 					case 1:
 						close(reading)

@@ -39,8 +39,12 @@ func (e extent) head() uint64 {
 // check compares the extent with the fleet and the cursor of a replica.
 func (e extent) check(fleet string, cursor uint64) error {
 	switch {
+	case e.fleet.text == nil && fleet == "":
+		return fmt.Errorf("%w (the prefix has %d entries, and not whose they are)", ErrWiped, e.count)
+	case e.fleet.text == nil && cursor == 0:
+		return fmt.Errorf("%w (it is fleet %s)", ErrWiped, fleet)
 	case e.fleet.text == nil:
-		return fmt.Errorf("%w (fleet %s, entry %d)", ErrWiped, fleet, cursor)
+		return fmt.Errorf("%w (it is fleet %s, of which this replica has the entries up to %d)", ErrWiped, fleet, cursor)
 	case e.fleet.ID != fleet:
 		return fmt.Errorf("%w (it is of fleet %s, this replica of %s)", ErrOtherFleet, e.fleet.ID, fleet)
 	case e.head() < cursor:

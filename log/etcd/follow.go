@@ -17,16 +17,17 @@ const pageEntries = 48
 // errBroken reports a gap in the events of a watch. The follower reads the log again from its cursor.
 var errBroken = errors.New("a watch of the log has a gap")
 
-// Follow calls take with each entry after a cursor, once and in order: first the present entries,
-// then new ones. It returns the error of take or of ctx; ErrTrimmed if the entry after the cursor
-// is gone; or an error of Join, as it checks the prefix each time it reads the log. The function
-// take may keep the payload. While it is busy, etcd holds back the next entries.
-func (l *Log) Follow(ctx context.Context, after uint64, take func(Entry) error) error {
+// Follow calls take with each entry after a position, once and in order: first the present entries,
+// then new ones. It returns the error of take or of ctx; ErrTrimmed if the entry after the position
+// is gone; ErrReplaced if the entry there is another one; or an error of Join, as it checks the
+// prefix each time it reads the log. The function take may keep the payload. While it is busy, etcd
+// holds back the next entries.
+func (l *Log) Follow(ctx context.Context, after Position, take func(Entry) error) error {
 	ctx, cancel := l.client.bound(ctx)
 	defer cancel()
-	f := &follower{log: l, cursor: after, page: pageEntries, take: take}
+	f := &follower{log: l, Position: after, page: pageEntries, take: take}
 	for n := 0; ; n++ {
-		before := f.cursor
+		before := f.Sequence
 		err := f.run(ctx)
 		switch {
 		case f.refused != nil:
@@ -36,11 +37,11 @@ func (l *Log) Follow(ctx context.Context, after uint64, take func(Entry) error) 
 		case isFinal(err):
 			l.client.board.clear(TaskFollow)
 			return err
-		case errors.Is(err, errBroken) && f.cursor != before:
+		case errors.Is(err, errBroken) && f.Sequence != before:
 			n = 0
 			continue
 		}
-		if f.cursor != before {
+		if f.Sequence != before {
 			n = 0
 		}
 		l.client.board.fail(TaskFollow, err)
@@ -50,9 +51,9 @@ func (l *Log) Follow(ctx context.Context, after uint64, take func(Entry) error) 
 
 // follower reads the log for one call of Follow.
 type follower struct {
-	log     *Log
-	cursor  uint64 // sequence of the latest entry
-	page    int64  // number of entries of the next page
+	log *Log
+	Position
+	page    int64 // number of entries of the next page
 	take    func(Entry) error
 	refused error // of take
 }
@@ -83,9 +84,9 @@ func (f *follower) read(ctx context.Context) (revision int64, err error) {
 	c := f.log.client
 	gap := ErrDamaged // the first page comes with the extent of the log, which explains a gap
 	for first := true; ; first = false {
-		request := &pb.TxnRequest{Success: []*pb.RequestOp{read(&pb.RangeRequest{Key: c.keys.entry(f.cursor + 1), RangeEnd: end(c.keys.log()), Limit: f.page})}}
+		request := &pb.TxnRequest{Success: []*pb.RequestOp{read(&pb.RangeRequest{Key: c.keys.entry(f.Sequence + 1), RangeEnd: end(c.keys.log()), Limit: f.page})}}
 		if first {
-			request.Success = append(request.Success, c.keys.measure()...)
+			request.Success = append(append(request.Success, c.keys.measure()...), get(c.keys.entry(f.Sequence)))
 		}
 		answer, err := c.conn.transact(ctx, "reading the log", request)
 		if err != nil {
@@ -93,7 +94,7 @@ func (f *follower) read(ctx context.Context) (revision int64, err error) {
 			return 0, err
 		}
 		if first {
-			if err := f.check(answer); err != nil {
+			if f.Position, err = f.log.verify(answer, 1, f.Position); err != nil {
 				return 0, err
 			}
 		}
@@ -117,18 +118,6 @@ func smaller(page int64) int64 { return max(1, page/2) }
 // larger returns the number of entries of the page after an answer.
 func larger(page int64) int64 { return min(page+1, pageEntries) }
 
-// check compares the cursor with the extent of the log in the responses after a page.
-func (f *follower) check(answer *pb.TxnResponse) error {
-	e, err := f.log.client.keys.extent(answer, 1)
-	if err == nil {
-		err = e.check(f.log.fleet.ID, f.cursor)
-	}
-	if err == nil && e.isTrimmed(f.cursor) {
-		err = fmt.Errorf("%w (the cursor is at entry %d, the log begins with %d)", ErrTrimmed, f.cursor, e.begins())
-	}
-	return err
-}
-
 // entry takes the next entry, and skips earlier ones. It returns gap if entries are missing.
 func (f *follower) entry(kv *mvccpb.KeyValue, gap error) error {
 	entry, err := f.log.client.keys.decode(kv.Key, kv.Value)
@@ -136,14 +125,14 @@ func (f *follower) entry(kv *mvccpb.KeyValue, gap error) error {
 		return err
 	}
 	switch {
-	case entry.Sequence <= f.cursor:
+	case entry.Sequence <= f.Sequence:
 		return nil
-	case entry.Sequence > f.cursor+1:
-		return fmt.Errorf("%w: entry %d comes after %d", gap, entry.Sequence, f.cursor)
+	case entry.Sequence > f.Sequence+1:
+		return fmt.Errorf("%w: entry %d comes after %d", gap, entry.Sequence, f.Sequence)
 	}
 	if f.refused = f.take(entry); f.refused != nil {
 		return f.refused
 	}
-	f.cursor = entry.Sequence
+	f.Position = Position{entry.Sequence, entry.Digest()}
 	return nil
 }

@@ -113,7 +113,7 @@ func follow(t testing.TB, log *etcd.Log, after uint64) *reader {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err := log.Follow(ctx, after, func(e etcd.Entry) error {
+		err := log.Follow(ctx, etcd.Position{Sequence: after}, func(e etcd.Entry) error {
 			r.tell(func() { r.entries = append(r.entries, e) })
 			return nil
 		})

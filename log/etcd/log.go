@@ -2,9 +2,13 @@ package etcd
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/cespare/xxhash/v2"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 )
 
 // MaxPayload limits the bytes of an entry. By default, etcd limits requests to 1.5 MiB.
@@ -18,6 +22,20 @@ type Entry struct {
 	Sequence uint64
 	Epoch    int64 // of the leader that committed it
 	Payload  []byte
+}
+
+// Digest returns a number that another entry at the same sequence does not have. It is never 0.
+func (e Entry) Digest() uint64 {
+	d := xxhash.New()
+	_, _ = d.Write(binary.BigEndian.AppendUint64(nil, uint64(e.Epoch)))
+	_, _ = d.Write(e.Payload)
+	return max(d.Sum64(), 1)
+}
+
+// Position is a place in the log: behind the entry at a sequence.
+type Position struct {
+	Sequence uint64
+	Digest   uint64 // of the entry; 0: unknown
 }
 
 // Log is the log of one fleet. It is safe for concurrent use.
@@ -63,6 +81,46 @@ func (l *Log) Begin(ctx context.Context) (uint64, error) {
 		err = e.check(l.fleet.ID, 0)
 	}
 	return e.begins(), err
+}
+
+// Verify reports whether the log goes on behind a position, and returns the position with its digest. The errors are those
+// of Follow.
+func (l *Log) Verify(ctx context.Context, p Position) (Position, error) {
+	c := l.client
+	ctx, cancel := c.bound(ctx)
+	defer cancel()
+	request := &pb.TxnRequest{Success: append(c.keys.measure(), get(c.keys.entry(p.Sequence)))}
+	answer, err := c.conn.settle(ctx, "reading the extent of the log", request)
+	if err != nil {
+		return p, err
+	}
+	return l.verify(answer, 0, p)
+}
+
+// verify compares a position with the extent and the entry in the responses from the i-th on.
+func (l *Log) verify(answer *pb.TxnResponse, i int, p Position) (Position, error) {
+	keys := l.client.keys
+	e, err := keys.extent(answer, i)
+	if err == nil {
+		err = e.check(l.fleet.ID, p.Sequence)
+	}
+	if err == nil && e.isTrimmed(p.Sequence) {
+		err = fmt.Errorf("%w (the cursor is at entry %d, the log begins with %d)", ErrTrimmed, p.Sequence, e.begins())
+	}
+	kv := firstKey(answer, i+3)
+	if err != nil || kv == nil {
+		return p, err
+	}
+	entry, err := keys.decode(kv.Key, kv.Value)
+	if err != nil {
+		return p, err
+	}
+	if found := entry.Digest(); p.Digest == 0 {
+		p.Digest = found
+	} else if p.Digest != found {
+		return p, fmt.Errorf("%w (entry %d)", ErrReplaced, p.Sequence)
+	}
+	return p, nil
 }
 
 // termOf returns the term of an epoch, or ErrFenced if this replica has led in a later one or never.

@@ -109,7 +109,7 @@ func TestAFollowerThatRefuses(t *testing.T) {
 	commit(t, log, campaign(t, log), 1, 5)
 	full := errors.New("the disk is full")
 	taken := 0
-	err := log.Follow(limited(t), 1, func(e etcd.Entry) error {
+	err := log.Follow(limited(t), etcd.Position{Sequence: 1}, func(e etcd.Entry) error {
 		if taken++; e.Sequence == 3 {
 			return full
 		}

@@ -65,7 +65,7 @@ func BenchmarkCommit(b *testing.B) {
 	ctx := limited(b)
 	go func() {
 		defer close(ended)
-		_ = other.Follow(ctx, 0, func(etcd.Entry) error { seen <- time.Now(); return nil })
+		_ = other.Follow(ctx, etcd.Position{Sequence: 0}, func(etcd.Entry) error { seen <- time.Now(); return nil })
 	}()
 	var commits, reads []time.Duration
 	payload := make([]byte, 1<<10)

@@ -231,7 +231,7 @@ func TestFollowOverASlowConnection(t *testing.T) {
 	p.slowDown(rate.NewLimiter(8*size, size))
 	slow := join(t, open(t, "b", func(o *etcd.Options) { o.Endpoints = []string{url} }), "", 0)
 	complete := errors.New("complete")
-	err := slow.Follow(limited(t), 0, func(e etcd.Entry) error {
+	err := slow.Follow(limited(t), etcd.Position{Sequence: 0}, func(e etcd.Entry) error {
 		if e.Sequence == entries {
 			return complete
 		}

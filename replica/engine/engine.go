@@ -21,6 +21,9 @@ const (
 
 	// resignPause is the time for which a replica that has resigned lets others lead.
 	resignPause = time.Second
+
+	// maxPause is the longest time between two looks at a log that this replica cannot follow.
+	maxPause = 10 * time.Second
 )
 
 // Options are the parameters of an Engine.
@@ -30,8 +33,8 @@ type Options struct {
 	// Post passes an event to the replica. It may wait.
 	Post func(replica.Event)
 
-	// Joined stores the fleet and the cursor, before the first event. The log had the entries up to head then. An error
-	// ends Run.
+	// Joined stores the fleet and the cursor, before the first entry, and again when the log goes on after a fault. The
+	// log had the entries up to head then.
 	Joined func(ctx context.Context, fleet string, cursor, head uint64) error
 
 	// Viewed takes the replicas that have a session, and the leader, at each change.
@@ -42,6 +45,7 @@ type Options struct {
 type Place struct {
 	Fleet  string // that the replica belongs to; empty: it takes the one that it finds, or founds one
 	Cursor uint64 // latest entry that the replica has
+	Digest uint64 // of that entry; 0: unknown
 
 	// Found founds the fleet, with a log that goes on after the cursor: the replica has a history and belongs to
 	// no fleet. A retry has the same place.
@@ -107,70 +111,112 @@ func (e *Engine) Behind(ctx context.Context, p Place) (fleet string, sources []e
 	return log.Fleet(), sources, nil
 }
 
-// Run joins the log, and posts events until ctx ends. It returns an error of package log/etcd with which the
-// replica cannot go on, or one of Joined.
+// Run follows the log from a place, and posts events until ctx ends. While the log is not as this replica needs it, Run
+// looks again now and then. It returns an error if that does not help: ErrTrimmed or ErrOwnHistory.
 func (e *Engine) Run(ctx context.Context, p Place) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	log, cursor, err := e.join(ctx, p)
-	if err != nil {
-		return e.failed(ctx, err)
+	for pause := retryPause; ; pause = min(2*pause, maxPause) {
+		joined, err := e.session(ctx, &p)
+		if ctx.Err() != nil {
+			return nil
+		}
+		e.fail(p.Cursor, err)
+		if errors.Is(err, etcd.ErrTrimmed) || errors.Is(err, ErrOwnHistory) {
+			return err
+		}
+		if joined {
+			pause = retryPause
+		}
+		sleep(ctx, pause)
 	}
-	e.tasks.Go(func() { e.follow(ctx, cancel, log, cursor) })
-	e.tasks.Go(func() { e.campaign(ctx, cancel, log) })
-	e.tasks.Go(func() { e.tellMembers(ctx) })
-	<-ctx.Done()
-	e.tasks.Wait()
-	return e.failed(ctx, context.Cause(ctx))
 }
 
-// join joins the log, and returns the entry after which this replica reads it.
-func (e *Engine) join(ctx context.Context, p Place) (log *etcd.Log, cursor uint64, err error) {
+// session joins the log, and follows it until the log is not as this replica needs it, or until ctx ends. It moves the
+// place with the entries, and reports whether it came to follow the log.
+func (e *Engine) session(ctx context.Context, p *Place) (joined bool, err error) {
+	running, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	log, err := e.join(running, p)
+	if err != nil {
+		return false, err
+	}
+	e.resume(p.Cursor)
+	e.tasks.Go(func() { e.follow(running, cancel, log, p) })
+	e.tasks.Go(func() { e.campaign(running, ctx, cancel, log) })
+	e.tasks.Go(func() { e.tellMembers(running) })
+	<-running.Done()
+	e.tasks.Wait()
+	return true, context.Cause(running)
+}
+
+// join joins the log at a place.
+func (e *Engine) join(ctx context.Context, p *Place) (*etcd.Log, error) {
 	if p.Found {
 		if err := e.client.Found(ctx, p.Fleet, p.Cursor); errors.Is(err, etcd.ErrFounded) {
-			return nil, 0, fmt.Errorf("%w: %w", ErrOwnHistory, err)
+			return nil, fmt.Errorf("%w: %w", ErrOwnHistory, err)
 		} else if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 	}
-	if log, err = e.client.Join(ctx, p.Fleet, p.Cursor); err != nil {
-		return nil, 0, err
+	log, err := e.client.Join(ctx, p.Fleet, p.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	position, err := log.Verify(ctx, etcd.Position{Sequence: p.Cursor, Digest: p.Digest})
+	if err != nil {
+		return nil, err
 	}
 	head, err := log.Head(ctx)
 	if err == nil {
 		err = e.options.Joined(ctx, log.Fleet(), p.Cursor, head)
 	}
-	return log, p.Cursor, err
-}
-
-// failed notes an error that is not the end of the context.
-func (e *Engine) failed(ctx context.Context, err error) error {
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil
+	if err == nil {
+		p.Fleet, p.Found, p.Digest = log.Fleet(), false, position.Digest
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.fault = err
-	return err
+	return log, err
 }
 
-// follow posts the entries of the log.
-func (e *Engine) follow(ctx context.Context, fail context.CancelCauseFunc, log *etcd.Log, cursor uint64) {
-	fail(log.Follow(ctx, cursor, func(entry etcd.Entry) error {
+// fail notes why this replica cannot follow the log behind an entry, and tells it. Attempts that fail like the one before are
+// not told.
+func (e *Engine) fail(cursor uint64, err error) {
+	e.mu.Lock()
+	before := e.fault
+	e.fault = err
+	e.mu.Unlock()
+	if before == nil || before.Error() != err.Error() {
+		e.options.Post(replica.LogEnded{After: cursor, Err: err})
+	}
+}
+
+// resume tells that this replica can follow the log again, if it could not.
+func (e *Engine) resume(cursor uint64) {
+	e.mu.Lock()
+	before := e.fault
+	e.fault = nil
+	e.mu.Unlock()
+	if before != nil {
+		e.options.Post(replica.LogResumed{After: cursor})
+	}
+}
+
+// follow posts the entries of the log, and moves the place with them.
+func (e *Engine) follow(ctx context.Context, fail context.CancelCauseFunc, log *etcd.Log, p *Place) {
+	fail(log.Follow(ctx, etcd.Position{Sequence: p.Cursor, Digest: p.Digest}, func(entry etcd.Entry) error {
 		e.mu.Lock()
 		e.read.add(entry.Sequence, len(entry.Payload))
 		e.mu.Unlock()
-		e.options.Post(replica.Read{Sequence: entry.Sequence, Epoch: entry.Epoch, Payload: entry.Payload})
+		p.Cursor, p.Digest = entry.Sequence, entry.Digest()
+		e.options.Post(replica.Read{Sequence: entry.Sequence, Epoch: entry.Epoch, Digest: p.Digest, Payload: entry.Payload})
 		return ctx.Err()
 	}))
 }
 
-// campaign posts the beginning and the end of each leadership of this replica.
-func (e *Engine) campaign(ctx context.Context, fail context.CancelCauseFunc, log *etcd.Log) {
+// campaign posts the beginning and the end of each leadership of this replica. The context of Run lives longer than
+// that of the session.
+func (e *Engine) campaign(ctx, run context.Context, fail context.CancelCauseFunc, log *etcd.Log) {
 	for ctx.Err() == nil {
 		epoch, err := log.Campaign(ctx)
 		if err == nil {
-			err = e.lead(ctx, log, epoch)
+			err = e.lead(ctx, run, log, epoch)
 		}
 		if err != nil {
 			fail(err)
@@ -178,8 +224,8 @@ func (e *Engine) campaign(ctx context.Context, fail context.CancelCauseFunc, log
 	}
 }
 
-// lead posts an epoch of this replica, and waits for its end.
-func (e *Engine) lead(ctx context.Context, log *etcd.Log, epoch int64) error {
+// lead posts an epoch of this replica, and waits for its end. It resigns if the session ends before.
+func (e *Engine) lead(ctx, run context.Context, log *etcd.Log, epoch int64) error {
 	head, err := log.Head(ctx)
 	if err != nil {
 		return err
@@ -190,17 +236,20 @@ func (e *Engine) lead(ctx context.Context, log *etcd.Log, epoch int64) error {
 	e.setTerm(t)
 	e.options.Post(replica.Won{Epoch: epoch, Head: head})
 	e.tasks.Go(func() { e.trim(t.ctx, log, epoch) })
-	err = log.AwaitEnd(t.ctx, epoch)
+	ended := log.AwaitEnd(t.ctx, epoch)
 	e.setTerm(term{})
 	e.options.Post(replica.Lost{Epoch: epoch})
-	if errors.Is(err, errResigned) {
-		if err := log.Resign(ctx, epoch); err != nil {
-			return err
-		}
+	if ended == nil {
+		return nil
+	}
+	if err := log.Resign(run, epoch); err != nil {
+		return err
+	}
+	if errors.Is(ended, errResigned) {
 		sleep(ctx, resignPause)
 		return nil
 	}
-	return err
+	return ended
 }
 
 // trim removes the entries from the log that it need not keep, now and then, while this replica leads.
