@@ -18,7 +18,6 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"hdsd/config"
 	"hdsd/coordinator/union"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	replicav1 "hdsd/gen/hdsd/replica/v1"
@@ -28,6 +27,7 @@ import (
 	"hdsd/replica"
 	"hdsd/replica/engine"
 	"hdsd/replica/link"
+	"hdsd/replica/maintenance"
 	"hdsd/store"
 )
 
@@ -101,7 +101,7 @@ func (r *replicas) open(conf *configv1.Replication, s *servers) (err error) {
 	r.links.Register(r.server)
 	replicav1.RegisterPeersServer(r.server, newPeerService(r))
 	options := engine.Options{Post: func(e replica.Event) { r.core.postShared(e) }, Joined: r.joined, Viewed: r.viewed}
-	if options.Etcd, err = r.etcdOptions(conf); err != nil {
+	if options.Etcd, err = r.etcdOptions(); err != nil {
 		return err
 	}
 	if r.engine, err = engine.Open(options); err == nil {
@@ -131,25 +131,13 @@ func (r *replicas) register(f promauto.Factory) {
 }
 
 // etcdOptions returns the options of the session at etcd.
-func (r *replicas) etcdOptions(conf *configv1.Replication) (o etcd.Options, err error) {
-	e := conf.GetEtcd()
-	o = etcd.Options{
-		Endpoints: e.GetEndpoints(), Prefix: e.GetPrefix(), Username: e.GetUsername(), ID: r.config.GetNodeId(), Address: conf.GetPeer().GetAdvertise(),
-		Version: r.version, Started: r.started, TTL: conf.GetSessionTtl().AsDuration(), Log: r.log,
-	}
+func (r *replicas) etcdOptions() (etcd.Options, error) {
+	o, err := maintenance.Options(r.config)
+	o.Version, o.Started, o.Log = r.version, r.started, r.log
 	if o.Address == "" {
 		o.Address = r.listener.Addr().String()
 	}
-	if file := e.GetPasswordFile(); file != "" {
-		o.Password = func() (string, error) {
-			password, err := config.ReadSecret(file)
-			return string(password), err
-		}
-	}
-	if o.TLS, err = config.EtcdTLS(e); err != nil {
-		return o, fmt.Errorf("replication.etcd.tls: %w", err)
-	}
-	return o, nil
+	return o, err
 }
 
 // viewed takes a change of the replicas. While another process has the id of this one, this one calls no replica: it
@@ -177,15 +165,10 @@ func (r *replicas) viewed(v *etcd.View) {
 // placeOf returns where the database goes on with the log.
 func (r *replicas) placeOf(state *log.State) engine.Place {
 	cursor := r.store.Cursor()
-	if cursor.Diverged || cursor.Fleet == "" && !isEmpty(state) {
+	if cursor.Diverged || cursor.Fleet == "" && !state.IsEmpty() {
 		return engine.Place{Fleet: r.fleetID(&cursor), Cursor: cursor.Sequence + 1, Found: true}
 	}
 	return engine.Place{Fleet: cursor.Fleet, Cursor: cursor.Sequence, Digest: cursor.Digest}
-}
-
-// isEmpty reports whether there is nothing that a fleet would have to know.
-func isEmpty(s *log.State) bool {
-	return len(s.Current)+len(s.Plan)+len(s.Clusters)+len(s.Overrides)+len(s.Voted)+len(s.Trust)+len(s.Trials)+len(s.Established)+len(s.Penalties) == 0 && s.Freeze == nil
 }
 
 // fleetID returns the id of a fleet that begins with the history of this database. It is the same after a restart, so

@@ -26,6 +26,11 @@ type State struct {
 	Attendance  Attendance              // of checkers, by their events
 }
 
+// IsEmpty reports whether there is nothing that a fleet would have to know.
+func (s *State) IsEmpty() bool {
+	return len(s.Current)+len(s.Plan)+len(s.Clusters)+len(s.Overrides)+len(s.Voted)+len(s.Trust)+len(s.Trials)+len(s.Established)+len(s.Penalties) == 0 && s.Freeze == nil
+}
+
 // Clone returns a copy with maps and lists of its own.
 func (s *State) Clone() State {
 	c := *s

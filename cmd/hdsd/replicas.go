@@ -53,6 +53,7 @@ is one object, as GET /v1/replicas has it.`,
 		},
 	}
 	c.addFlags(command)
+	command.AddCommand(newReplicasFound())
 	return command
 }
 

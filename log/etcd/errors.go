@@ -33,12 +33,15 @@ var (
 var (
 	ErrTrimmed    = errors.New("the log does not have the entries after the cursor any more: copy the database of another replica")
 	ErrOtherFleet = errors.New("the prefix belongs to another fleet: give this fleet another prefix; or, if this replica is to join the other fleet, an empty data directory")
-	ErrWiped      = errors.New("etcd has lost this fleet: restore etcd from its latest snapshot; or stop all replicas and found the fleet again from the replica with the longest history")
-	ErrRestored   = errors.New("the log in etcd ends before the cursor, as if etcd was restored from an old snapshot: restore a later one; or stop all replicas, empty the prefix, and found the fleet again from the replica with the longest history")
-	ErrReplaced   = errors.New("the log in etcd has another entry at the cursor: etcd was restored from an old snapshot, and other replicas went on from there: give this replica an empty data_dir, and it copies the database of another one; or found the fleet again from the replica with the longest history")
+	ErrWiped      = errors.New("etcd has lost this fleet: restore etcd from its latest snapshot; or stop all replicas and found the fleet again from the replica with the longest history (hdsd replicas found)")
+	ErrRestored   = errors.New("the log in etcd ends before the cursor, as if etcd was restored from an old snapshot: restore a later one; or stop all replicas, and found the fleet again from the replica with the longest history (hdsd replicas found)")
+	ErrReplaced   = errors.New("the log in etcd has another entry at the cursor: etcd was restored from an old snapshot, and other replicas went on from there: give this replica an empty data_dir, and it copies the database of another one; or stop all replicas, and found the fleet again from the replica with the longest history (hdsd replicas found)")
 	ErrDamaged    = errors.New("something else has changed the keys of the log: nothing but hdsd may write below the prefix; restore etcd from its latest snapshot")
 	ErrFounded    = errors.New("the prefix is not empty: a fleet is founded only in an empty one")
 )
+
+// ErrChanged ends a founding for which the prefix is not as the operator has seen it.
+var ErrChanged = errors.New("a replica has opened a session, or the prefix belongs to another fleet since: stop all replicas, and try again")
 
 // ErrDuplicate is in the status of a replica while another process has its id.
 var ErrDuplicate = errors.New("another process has the id of this replica: give each replica its own; this one waits until the other has ended")

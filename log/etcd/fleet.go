@@ -88,6 +88,12 @@ func (k keys) extent(answer *pb.TxnResponse, i int) (e extent, err error) {
 	return e, err
 }
 
+func newFounding(fleet string, after uint64) (f founding, err error) {
+	f = founding{ID: fleet, After: after, Founded: time.Now()}
+	f.text, err = json.Marshal(f)
+	return f, err
+}
+
 func parseFounding(kv *mvccpb.KeyValue) (f founding, err error) {
 	if err := json.Unmarshal(kv.Value, &f); err != nil || f.ID == "" {
 		return f, fmt.Errorf("%w: %s is %.200q", ErrDamaged, kv.Key, kv.Value)
@@ -161,9 +167,8 @@ func (c *Client) Found(ctx context.Context, fleet string, after uint64) error {
 
 // found founds a fleet in an empty prefix. It returns the extent of the prefix.
 func (c *Client) found(ctx context.Context, fleet string, after uint64) (extent, error) {
-	f := founding{ID: fleet, After: after, Founded: time.Now()}
-	var err error
-	if f.text, err = json.Marshal(f); err != nil {
+	f, err := newFounding(fleet, after)
+	if err != nil {
 		return extent{}, err
 	}
 	empty := isAbsent(c.keys.log())
