@@ -8,6 +8,7 @@ import (
 
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/internal/wire"
@@ -27,6 +28,9 @@ type checker struct {
 	end    context.CancelFunc // ends the stream; guarded by mu
 	guest  bool               // the stream is not to the checker's own replica; guarded by mu
 }
+
+// lively lets a checker notice that a connection carries nothing any more, as the bootstraps of Envoys do.
+var lively = grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 2 * time.Second})
 
 // run connects the checker, and reports every second, until ctx ends.
 func (c *checker) run(ctx context.Context, failed func(error)) {
@@ -62,7 +66,9 @@ func (c *checker) run(ctx context.Context, failed func(error)) {
 func (c *checker) converse(ctx context.Context, server string, guest bool, failed func(error)) (took bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, hangUp, err := scale.Dial(ctx, server, healthv3.HealthDiscoveryService_StreamHealthCheck_FullMethodName)
+	silence := time.AfterFunc(3*time.Second, cancel) // the server does not answer
+	defer silence.Stop()
+	stream, hangUp, err := scale.Dial(ctx, server, healthv3.HealthDiscoveryService_StreamHealthCheck_FullMethodName, lively)
 	if err != nil {
 		return false
 	}
@@ -83,6 +89,7 @@ func (c *checker) converse(ctx context.Context, server string, guest bool, faile
 			failed(err)
 			return took
 		}
+		silence.Stop()
 		took = true
 		c.set(stream, report, cancel, guest)
 		c.wake()

@@ -79,7 +79,7 @@ func (l *lab) surround() {
 		for k := range 2 {
 			c := &checker{id: fmt.Sprintf("checker-%d-%d", i+1, k+1), zone: string(rune('a' + i)), world: l.judge.world, changed: make(chan struct{}, 1)}
 			for n := range l.replicas {
-				c.servers = append(c.servers, l.replicas[(i+n)%3].grpc)
+				c.servers = append(c.servers, l.replicas[(i+n)%3].hds)
 			}
 			l.checkers = append(l.checkers, c)
 			l.tasks.Go(func() { c.run(ctx, func(err error) { l.t.Error(err) }) })
@@ -92,8 +92,18 @@ func (l *lab) surround() {
 func newLab(t *testing.T, servers []*etcd.Server, ttl string) *lab {
 	t.Helper()
 	l := prepare(t, servers, ttl)
+	l.open()
+	return l
+}
+
+// open starts the replicas that do not run, waits for the health of all endpoints, and begins to change endpoints and
+// to give orders.
+func (l *lab) open() {
+	l.t.Helper()
 	for _, r := range l.replicas {
-		r.launch()
+		if r.Child == nil {
+			r.launch()
+		}
 	}
 	for _, r := range l.replicas {
 		r.ready()
@@ -101,7 +111,6 @@ func newLab(t *testing.T, servers []*etcd.Server, ttl string) *lab {
 	l.surround()
 	l.settle()
 	l.begin()
-	return l
 }
 
 // begin begins to change endpoints and to give orders.
@@ -187,7 +196,7 @@ func (l *lab) fault(name string, breaking, repair func()) {
 	repaired := time.Now()
 	time.Sleep(300 * time.Millisecond) // of changes after it
 	longest := l.settle()
-	l.t.Logf("%-34s lasted %5.1f s, all as it should be %4.1f s later; the longest wait for a decision %6.0f ms", name, repaired.Sub(begin).Seconds(),
+	l.t.Logf("%-41s lasted %5.1f s, all as it should be %4.1f s later; the longest wait for a decision %6.0f ms", name, repaired.Sub(begin).Seconds(),
 		time.Since(repaired).Seconds(), longest.Seconds()*1000)
 	for _, c := range l.checkers {
 		c.goHome()

@@ -28,6 +28,7 @@ type process struct {
 	t                testing.TB
 	id, dir          string
 	grpc, http, peer string
+	hds, advertise   string   // addresses for checkers and for other replicas
 	logs             []string // of earlier processes
 	client           http.Client
 	etcd, ttl        string
@@ -39,6 +40,7 @@ func newProcess(t testing.TB, id, etcd, ttl, clusters string) *process {
 		t: t, id: id, dir: t.TempDir(), grpc: envoy.FreeAddress(t), http: envoy.FreeAddress(t), peer: envoy.FreeAddress(t),
 		client: http.Client{Timeout: 5 * time.Second}, etcd: etcd, ttl: ttl,
 	}
+	p.hds, p.advertise = p.grpc, p.peer
 	p.write("clusters.yaml", clusters)
 	t.Cleanup(func() {
 		if p.Child != nil {
@@ -70,8 +72,8 @@ func (p *process) launch() {
 	}
 	p.write("hdsd.yaml", fmt.Sprintf("node_id: %s\ngrpc: {address: %q}\nhttp: {address: %q}\ndata_dir: data\n"+
 		"sources: [{name: local, config_source: {path_config_source: {path: clusters.yaml}}}]\n"+
-		"replication: {etcd: {endpoints: [%s]}, peer: {address: %q}, session_ttl: %s}\n"+
-		"reporting: {interval: 1s}\nassignment: {settle: 0.5s, reconnect_grace: 2s}\n", p.id, p.grpc, p.http, p.etcd, p.peer, p.ttl))
+		"replication: {etcd: {endpoints: [%s]}, peer: {address: %q, advertise: %q}, session_ttl: %s}\n"+
+		"reporting: {interval: 1s}\nassignment: {settle: 0.5s, reconnect_grace: 2s}\n", p.id, p.grpc, p.http, p.etcd, p.peer, p.advertise, p.ttl))
 	var err error
 	if p.Child, err = real.StartChild(exec.Command(fleet.Plain(p.t), "serve", "-c", filepath.Join(p.dir, "hdsd.yaml")), func() {}); err != nil {
 		p.t.Fatal(err)

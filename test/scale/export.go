@@ -79,6 +79,6 @@ func Hello(id, zone string) *healthv3.HealthCheckRequestOrEndpointHealthResponse
 
 // Dial opens a stream on a connection of its own. What is received and sent as
 // wire.Bytes is neither decoded nor encoded. The function closes the connection.
-func Dial(ctx context.Context, server, method string) (grpc.ClientStream, func() error, error) {
-	return dial(ctx, server, method)
+func Dial(ctx context.Context, server, method string, more ...grpc.DialOption) (grpc.ClientStream, func() error, error) {
+	return dial(ctx, server, method, more...)
 }
