@@ -37,10 +37,31 @@ func (l *Log) Commit(ctx context.Context, epoch int64, sequence uint64, payload 
 		return fmt.Errorf("%s: %w", operation, err)
 	}
 	entry := proposal{sequence, t, encode(epoch, payload)}
-	if err := l.propose(ctx, operation, entry); err != nil {
+	err = l.propose(ctx, operation, entry)
+	if err == nil || isVerdict(err) || ctx.Err() != nil {
+		l.client.board.clear(TaskCommit)
+	} else {
+		l.client.board.fail(TaskCommit, err)
+	}
+	if err != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}
 	return nil
+}
+
+// isVerdict reports whether an error of a commit is about the entry, not about etcd.
+func isVerdict(err error) bool {
+	return errors.Is(err, ErrFenced) || errors.Is(err, ErrTaken) || errors.Is(err, ErrGap) || errors.Is(err, ErrTooLarge) || isFinal(err)
+}
+
+// forgetTrouble forgets why commits fail. It waits for one in progress.
+func (l *Log) forgetTrouble(ctx context.Context) {
+	select {
+	case l.committing <- struct{}{}:
+		l.client.board.clear(TaskCommit)
+		<-l.committing
+	case <-ctx.Done():
+	}
 }
 
 // proposal is an entry that a leader wants in the log.

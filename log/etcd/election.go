@@ -16,6 +16,7 @@ func (l *Log) Campaign(ctx context.Context) (epoch int64, err error) {
 	c := l.client
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
+	l.forgetTrouble(ctx) // of the previous term
 	for n := 0; ; {
 		view, viewed := c.view.get()
 		seat, seated := c.seat.get()

@@ -12,7 +12,7 @@ import (
 )
 
 // These errors come from etcd, or from the connection to it. Sessions, campaigns and followers retry
-// after each of them, and Status has the error. Commits and trims retry after ErrUnavailable and ErrTLS.
+// after each of them, and Status has the error. Commits and trims retry after ErrUnavailable and ErrTLS; Status has the other errors of commits.
 var (
 	ErrUnavailable    = errors.New("etcd does not answer: see that most of its members run and that this machine reaches them")
 	ErrTLS            = errors.New("no TLS connection to etcd: see that the certificates, their authorities and the names in them fit, on both sides")

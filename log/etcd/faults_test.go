@@ -105,6 +105,7 @@ func TestNoSpace(t *testing.T) {
 	if !errors.Is(err, etcd.ErrNoSpace) || sequence < 3 {
 		t.Fatalf("entry %d: %v", sequence, err)
 	}
+	says(t, a, etcd.TaskCommit, etcd.ErrNoSpace)
 	b := open(t, "b", nil, s)
 	says(t, b, etcd.TaskSession, etcd.ErrNoSpace)
 	if err := log.Trim(limited(t), epoch, sequence-2); err != nil {
@@ -127,6 +128,7 @@ func TestNoSpace(t *testing.T) {
 	if err := log.Commit(limited(t), epoch, sequence, large); err != nil {
 		t.Fatal(err)
 	}
+	connected(t, a)
 	if head, err := log.Head(limited(t)); head != sequence || err != nil {
 		t.Errorf("head is %d instead of %d, %v", head, sequence, err)
 	}

@@ -34,6 +34,7 @@ const (
 	TaskJoin     Task = "join"
 	TaskCampaign Task = "campaign"
 	TaskFollow   Task = "follow"
+	TaskCommit   Task = "commit" // of a leader
 )
 
 // board holds the status, and logs its changes.
