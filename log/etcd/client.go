@@ -79,7 +79,7 @@ func (c *Client) Depose(ctx context.Context, epoch int64) error {
 
 // revoke ends a lease. A lease that has ended is no error.
 func (c *Client) revoke(ctx context.Context, lease int64) (*pb.LeaseRevokeResponse, error) {
-	return call(ctx, c.conn, "ending a session", func(ctx context.Context, m *member) (*pb.LeaseRevokeResponse, error) {
+	return write(ctx, c.conn, "ending a session", func(ctx context.Context, m *member) (*pb.LeaseRevokeResponse, error) {
 		answer, err := m.lease.LeaseRevoke(ctx, &pb.LeaseRevokeRequest{ID: lease})
 		if hasMessage(err, rpctypes.ErrGRPCLeaseNotFound) {
 			return answer, nil

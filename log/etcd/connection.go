@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,10 @@ import (
 
 const (
 	callTimeout = 500 * time.Millisecond
+	// writeTimeout is the longest timeout of a write, for which etcd syncs to disk.
+	writeTimeout = 4 * time.Second
+	// maxAttempts bounds the attempts of a call that overlap.
+	maxAttempts = 4
 	// authTimeout is longer: etcd computes a slow hash of the password.
 	authTimeout = 5 * time.Second
 	maxPause    = time.Second
@@ -39,7 +44,8 @@ type member struct {
 }
 
 // connection calls one member of etcd, until that does not answer; then the next one. Each call
-// has a deadline, wants a member that knows its leader, and carries the token of the user.
+// has a deadline, wants a member that knows its leader, and carries the token of the user. Writes
+// have more time where etcd has taken longer: each attempt of a write would sync to disk again.
 type connection struct {
 	members  []*member
 	user     string
@@ -52,6 +58,26 @@ type connection struct {
 	called  context.Context // ends when the member does not answer; guarded by mu
 	leave   context.CancelFunc
 	token   string // guarded by mu; "" before the first authentication, and when it is stale
+	timeout patience
+}
+
+// patience is the timeout of a write, and of what waits for writes.
+type patience struct {
+	mu    sync.Mutex
+	limit time.Duration // 0: callTimeout; guarded by mu
+}
+
+func (p *patience) get() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return max(p.limit, callTimeout)
+}
+
+// note takes the time of a write. The next ones have twice that, and half of the previous timeout at least.
+func (p *patience) note(took time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.limit = min(max(p.limit/2, 2*took), writeTimeout)
 }
 
 // dial prepares the connections. It begins with a random member, so replicas spread over the
@@ -105,33 +131,41 @@ func (c *connection) member() (*member, context.Context) {
 	return c.members[c.current], c.called
 }
 
-// report ends the stay at a member that does not answer, and moves on to the next member. Errors of
-// a stay that has ended are not about the next member.
+// report ends the stay at a member that does not answer, and moves on to the next member, if there is one: an only
+// member that is slow still tells what its watches see. Errors of a stay that has ended are not about the next member.
 func (c *connection) report(stay context.Context, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if stay == c.called && isTransient(kindOf(err)) {
+	if len(c.members) > 1 && stay == c.called && isTransient(kindOf(err)) {
 		c.current = (c.current + 1) % len(c.members)
 		c.leave()
 		c.called, c.leave = context.WithCancel(context.Background())
 	}
 }
 
+// write makes one attempt of a call for which etcd syncs to disk.
+func write[T any](ctx context.Context, c *connection, operation string, attempt func(context.Context, *member) (T, error)) (T, error) {
+	begin := time.Now()
+	answer, err := call(ctx, c, operation, c.timeout.get(), attempt)
+	c.timeout.note(time.Since(begin))
+	return answer, err
+}
+
 // call makes one attempt of a call, and a second attempt if the token was stale.
-func call[T any](ctx context.Context, c *connection, operation string, attempt func(context.Context, *member) (T, error)) (T, error) {
-	answer, token, err := callOnce(ctx, c, attempt)
+func call[T any](ctx context.Context, c *connection, operation string, timeout time.Duration, attempt func(context.Context, *member) (T, error)) (T, error) {
+	answer, token, err := callOnce(ctx, c, timeout, attempt)
 	if c.forget(token, err) {
-		answer, _, err = callOnce(ctx, c, attempt)
+		answer, _, err = callOnce(ctx, c, timeout, attempt)
 	}
 	return answer, classify(operation, err)
 }
 
-func callOnce[T any](ctx context.Context, c *connection, attempt func(context.Context, *member) (T, error)) (answer T, token string, err error) {
+func callOnce[T any](ctx context.Context, c *connection, timeout time.Duration, attempt func(context.Context, *member) (T, error)) (answer T, token string, err error) {
 	m, stay := c.member()
 	outgoing, token, err := c.outgoing(ctx, m)
 	if err == nil {
 		var cancel context.CancelFunc
-		outgoing, cancel = context.WithTimeout(outgoing, callTimeout)
+		outgoing, cancel = context.WithTimeout(outgoing, timeout)
 		defer cancel()
 		answer, err = attempt(outgoing, m)
 	}
@@ -207,14 +241,57 @@ func (c *connection) forget(token string, err error) bool {
 	return true
 }
 
-// settle repeats a transaction until etcd answers. The transaction must be idempotent.
+// settle repeats a transaction until etcd answers. The transaction must be idempotent: attempts overlap.
 func (c *connection) settle(ctx context.Context, operation string, request *pb.TxnRequest) (*pb.TxnResponse, error) {
-	return retry(ctx, func(ctx context.Context) (*pb.TxnResponse, error) { return c.transact(ctx, operation, request) })
+	begin := time.Now()
+	answer, err := overlap(ctx, c, c.timeout.get(), func(ctx context.Context) (*pb.TxnResponse, error) {
+		return retry(ctx, func(ctx context.Context) (*pb.TxnResponse, error) {
+			return call(ctx, c, operation, writeTimeout, func(ctx context.Context, m *member) (*pb.TxnResponse, error) { return m.kv.Txn(ctx, request) })
+		})
+	})
+	c.timeout.note(time.Since(begin))
+	return answer, err
+}
+
+// overlap makes attempts until one ends. While it has no answer, the next one begins, at another member if there is
+// one. So neither a member that hangs nor a slow disk holds it up.
+func overlap[T any](ctx context.Context, c *connection, wait time.Duration, attempt func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var attempts sync.WaitGroup
+	defer attempts.Wait()
+	defer cancel()
+	type outcome struct {
+		answer T
+		err    error
+	}
+	outcomes := make(chan outcome, maxAttempts)
+	for n := 1; ; n++ {
+		_, stay := c.member()
+		attempts.Go(func() {
+			answer, err := attempt(ctx)
+			outcomes <- outcome{answer, err}
+		})
+		var late <-chan time.Time
+		if n < maxAttempts {
+			late = time.After(wait)
+		}
+		select {
+		case o := <-outcomes:
+			return o.answer, o.err
+		case <-late:
+			c.report(stay, context.DeadlineExceeded)
+			wait *= 2
+		}
+	}
 }
 
 // transact makes one attempt of a transaction.
 func (c *connection) transact(ctx context.Context, operation string, request *pb.TxnRequest) (*pb.TxnResponse, error) {
-	return call(ctx, c, operation, func(ctx context.Context, m *member) (*pb.TxnResponse, error) { return m.kv.Txn(ctx, request) })
+	attempt := func(ctx context.Context, m *member) (*pb.TxnResponse, error) { return m.kv.Txn(ctx, request) }
+	if slices.ContainsFunc(request.Success, isWrite) {
+		return write(ctx, c, operation, attempt)
+	}
+	return call(ctx, c, operation, c.timeout.get(), attempt) // it waits for the writes before it
 }
 
 // pause returns the time before attempt n+1. It doubles up to a second, with jitter.

@@ -48,7 +48,8 @@
 // # Goroutines
 //
 // Open starts one that owns the lease and one that reads the view; Close waits for both, and
-// revokes the lease. Everything else runs on the goroutine of its caller. There are no queues: a
+// revokes the lease. Everything else runs on the goroutine of its caller, but for the attempts of
+// commits and renewals, which overlap at a slow etcd and end before the call. There are no queues: a
 // late reader of the view or the status sees the latest value.
 //
 // A replica calls one member of etcd until the member does not answer. Watches end with the stay at

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
@@ -282,5 +283,20 @@ func TestASlowFollowerAfterACompaction(t *testing.T) {
 				t.Errorf("following ended: %v", err)
 			}
 		})
+	}
+}
+
+// TestASlowDisk: etcd syncs each write for longer than a usual call may take. Sessions begin, a replica leads, and its
+// entries get into the log.
+func TestASlowDisk(t *testing.T) {
+	servers, setDelay := server.StartSlow(t, 1)
+	setDelay(700 * time.Millisecond)
+	a := open(t, "a", func(o *etcd.Options) { o.TTL = etcd.DefaultTTL }, servers...)
+	log := join(t, a, "", 0)
+	epoch := campaign(t, log)
+	commit(t, log, epoch, 1, 3)
+	setDelay(0)
+	if head, err := log.Head(limited(t)); head != 3 || err != nil {
+		t.Errorf("head is %d, %v", head, err)
 	}
 }

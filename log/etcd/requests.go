@@ -11,6 +11,8 @@ func read(r *pb.RangeRequest) *pb.RequestOp {
 	return &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: r}}
 }
 
+func isWrite(op *pb.RequestOp) bool { return op.GetRequestRange() == nil }
+
 func get(key []byte) *pb.RequestOp { return read(&pb.RangeRequest{Key: key}) }
 
 func put(key, value []byte, lease int64) *pb.RequestOp {

@@ -38,7 +38,7 @@ func (c *Client) grant(ctx context.Context) bool {
 	c.lease = 1 + rand.Int64N(1<<62)
 	request := &pb.LeaseGrantRequest{ID: c.lease, TTL: c.options.seconds()}
 	for n := 0; ; n++ {
-		answer, err := call(ctx, c.conn, "opening a session", func(ctx context.Context, m *member) (*pb.LeaseGrantResponse, error) {
+		answer, err := write(ctx, c.conn, "opening a session", func(ctx context.Context, m *member) (*pb.LeaseGrantResponse, error) {
 			answer, err := m.lease.LeaseGrant(ctx, request)
 			if hasMessage(err, rpctypes.ErrGRPCLeaseExist) { // the attempt before was granted
 				return &pb.LeaseGrantResponse{ID: c.lease}, nil
@@ -66,6 +66,7 @@ func (c *Client) grant(ctx context.Context) bool {
 func (c *Client) renew(ctx context.Context, heir *bool) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	timeout := callTimeout
 	var s seat
 	for n, renewed := 0, false; ; {
 		view, changed := c.view.get()
@@ -80,7 +81,9 @@ func (c *Client) renew(ctx context.Context, heir *bool) {
 			continue
 		case <-timer.C:
 		}
-		answer, err := call(ctx, c.conn, "renewing the session", c.renewOnce)
+		answer, err := overlap(ctx, c.conn, callTimeout, func(ctx context.Context) (*pb.LeaseKeepAliveResponse, error) {
+			return call(ctx, c.conn, "renewing the session", timeout, c.renewOnce)
+		})
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -93,6 +96,7 @@ func (c *Client) renew(ctx context.Context, heir *bool) {
 		default:
 			ttl := time.Duration(answer.TTL) * time.Second
 			n, renewed = 0, true
+			timeout = max(callTimeout, min(ttl/2, writeTimeout))
 			c.board.granted(c.options.TTL, ttl)
 			c.board.clear(TaskSession)
 			timer.Reset(ttl / 3)

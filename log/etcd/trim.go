@@ -55,7 +55,7 @@ func (l *Log) Trim(ctx context.Context, epoch int64, until uint64) error {
 // revision, those of other users of etcd included, have to read the present values again.
 func (c *Client) compact(ctx context.Context, revision int64) error {
 	_, err := retry(ctx, func(ctx context.Context) (*pb.CompactionResponse, error) {
-		return call(ctx, c.conn, "compacting etcd", func(ctx context.Context, m *member) (*pb.CompactionResponse, error) {
+		return write(ctx, c.conn, "compacting etcd", func(ctx context.Context, m *member) (*pb.CompactionResponse, error) {
 			answer, err := m.kv.Compact(ctx, &pb.CompactionRequest{Revision: revision})
 			if hasMessage(err, rpctypes.ErrGRPCCompacted) { // somebody else has done so
 				return answer, nil

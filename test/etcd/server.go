@@ -24,10 +24,12 @@ type Server struct {
 	Address     string // of clients, host:port
 	URL         string // of clients
 
-	t         testing.TB
-	data      string
-	health    string // URL of the health check, without TLS
-	arguments []string
+	t           testing.TB
+	binary      string
+	environment []string // beside that of the test
+	data        string
+	health      string // URL of the health check, without TLS
+	arguments   []string
 }
 
 // Start starts a server with flags beside those that a cluster of one needs. It does not sync
@@ -39,6 +41,11 @@ func Start(t testing.TB, flags ...string) *Server {
 
 // StartCluster starts n servers that are one cluster.
 func StartCluster(t testing.TB, n int, flags ...string) []*Server {
+	t.Helper()
+	return startCluster(t, n, Binary(t), nil, flags)
+}
+
+func startCluster(t testing.TB, n int, binary string, environment, flags []string) []*Server {
 	t.Helper()
 	scheme := "http"
 	for _, flag := range flags {
@@ -52,7 +59,7 @@ func StartCluster(t testing.TB, n int, flags ...string) []*Server {
 		address, peer := freeAddress(t), freeAddress(t)
 		name := fmt.Sprintf("etcd-%d", i+1)
 		names, peers = append(names, name+"=http://"+peer), append(peers, peer)
-		servers = append(servers, &Server{Address: address, URL: scheme + "://" + address, t: t, data: filepath.Join(t.TempDir(), name), health: "http://" + freeAddress(t)})
+		servers = append(servers, &Server{binary: binary, environment: environment, Address: address, URL: scheme + "://" + address, t: t, data: filepath.Join(t.TempDir(), name), health: "http://" + freeAddress(t)})
 	}
 	for i, s := range servers {
 		s.arguments = append([]string{
@@ -105,8 +112,10 @@ func (s *Server) Snapshot() (restore func()) {
 
 func (s *Server) launch() {
 	s.t.Helper()
+	command := exec.Command(s.binary, s.arguments...)
+	command.Env = append(os.Environ(), s.environment...)
 	var err error
-	if s.Child, err = real.StartChild(exec.Command(Binary(s.t), s.arguments...), func() {}); err != nil {
+	if s.Child, err = real.StartChild(command, func() {}); err != nil {
 		s.t.Fatal(err)
 	}
 }
