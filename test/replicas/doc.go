@@ -1,5 +1,6 @@
 // Package replicas runs three real hdsd on real etcd servers, and breaks what they stand on: it kills, stops and
-// pauses replicas and members of etcd, and wipes and sets back etcd.
+// pauses replicas and members of etcd, wipes, sets back, fills and slows down etcd, and cuts replicas from etcd, from
+// each other and from checkers, by proxies of its own.
 //
 // Simulated checkers report to each replica how endpoints are, of which some fail and recover all the time. A data
 // plane of each replica records each health that it gets, with the time. Operators give orders to each replica.

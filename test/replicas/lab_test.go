@@ -223,6 +223,7 @@ func (l *lab) finish() {
 	l.ordering.Lock()
 	defer l.ordering.Unlock()
 	l.settleStill()
+	time.Sleep(500 * time.Millisecond) // data planes know before the stores
 	histories := same(l, "the history", (*process).history)
 	l.judge.check(histories)
 	audit := same(l, "the audit", (*process).audit)

@@ -132,9 +132,14 @@ func (p *process) get(path string, into any) error {
 }
 
 // leads reports whether the process says that it leads.
-func (p *process) leads() bool {
+func (p *process) leads() bool { return p.metric("hdsd_replica_leads") == "1" }
+
+// metric returns the value of a metric without labels; empty without one.
+func (p *process) metric(name string) string {
 	_, text := p.ask("/metrics")
-	return strings.Contains(text, "\nhdsd_replica_leads 1\n")
+	_, after, _ := strings.Cut(text, "\n"+name+" ")
+	value, _, _ := strings.Cut(after, "\n")
+	return value
 }
 
 // transition is an entry of the history.
