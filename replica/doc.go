@@ -15,9 +15,10 @@
 //
 // # Terms
 //
-// A leader that has won an epoch reads the log up to its head. Then it makes a Machine of the state that the entries
-// come to and of its clusters, and a Term begins. It sends a Welcome to each replica, which answers with a full
-// Report: its checkers, and its orders. Changes follow. Messages of another term are ignored, and so
+// A leader that has won an epoch reads the log up to its head. Then a Term begins: it sends a Welcome to each replica,
+// which answers with a full Report: its checkers, its orders, and its clusters. When all have told their clusters, or
+// after a second, the leader makes a Machine of the state that the entries come to and of the union of the
+// clusters (package replica/clusters). Changes follow. Messages of another term are ignored, and so
 // are late messages of an earlier link. After a link has opened anew, Welcome and full Report come again.
 //
 // The Machine's changes for data planes are dropped, and its entries wait for a commit. With the epoch, the Machine
@@ -49,9 +50,8 @@
 //
 // # Not yet
 //
-// The leader checks its own clusters only, not the union of those of all replicas; a replica publishes
-// the endpoints that its own sources have. Data planes get no health by zone. A new leader does not know the handovers and the probation of the
-// previous one, nor its trials that have not ended: it is as after a restart of a single coordinator.
+// Data planes get no health by zone. A new leader does not know the handovers and the probation of the previous one, nor
+// its trials that have not ended: it is as after a restart of a single coordinator.
 //
 // The package is pure: it has no goroutine, lock, clock or log.
 package replica

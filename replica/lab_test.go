@@ -45,7 +45,8 @@ type lab struct {
 	links     map[[2]string]*simLink
 	checkers  map[string]*simChecker
 	clusters  []*catalog.Cluster
-	truth     map[string][]segment // by address
+	variants  map[string][]*catalog.Cluster // that a replica has instead
+	truth     map[string][]segment          // by address
 	orders    map[log.OrderID]*simOrder
 	noted     map[string]bool   // texts of events that leaders note, or operators
 	digests   map[uint64]string // of the state, by cursor
@@ -297,7 +298,18 @@ func (l *lab) run(id string) *process {
 // deliver gives the process the present clusters.
 func (p *process) deliver() {
 	d := catalog.Delivery{Rules: rules, Answered: map[string]bool{"local": true}, Complete: true}
-	for _, k := range p.lab.clusters {
+	present := p.lab.clusters
+	if variant := p.variants[p.id]; variant != nil {
+		present = variant
+	}
+	for name := range p.clusters {
+		if !slices.ContainsFunc(present, func(k *catalog.Cluster) bool { return k.Source.Name == name }) {
+			delete(p.clusters, name)
+			d.Removed = append(d.Removed, name)
+		}
+	}
+	slices.Sort(d.Removed)
+	for _, k := range present {
 		if previous := p.clusters[k.Source.Name]; previous != k {
 			d.Changed = append(d.Changed, catalog.Change{Cluster: k, Renewed: catalog.ChangedProbes(previous, k)})
 			p.clusters[k.Source.Name] = k

@@ -45,8 +45,8 @@ func (e Received) handle(r *Replica, now time.Time) {
 	case Welcome:
 		r.join(e.Replica, l, &m)
 	case Report:
-		if r.term != nil && r.term.id == id && !r.report(now, e.Replica, &m) {
-			l.welcomed = Term{}
+		if r.term != nil && r.term.id == id {
+			r.hear(now, e.Replica, &m)
 		}
 	case Directions:
 		if r.leader.link == l.number && r.leader.replica == e.Replica && r.leader.term == id {
@@ -77,6 +77,7 @@ func (r *Replica) follow(now time.Time, m *Directions) {
 			r.roster.mark(s)
 		}
 	}
+	r.own.Want(m.Wanted)
 	for _, refusal := range m.Refusals {
 		r.orders.refuse(m.Term, refusal, r.yield)
 	}
@@ -85,7 +86,7 @@ func (r *Replica) follow(now time.Time, m *Directions) {
 // flush ends a step: this replica reports to itself if it leads, commits what is due, and sends.
 func (r *Replica) flush(now time.Time) {
 	r.promote(now)
-	if r.term != nil {
+	if r.Machine() != nil {
 		r.lead(now)
 	}
 	if r.won != nil {
@@ -102,7 +103,7 @@ func (r *Replica) flush(now time.Time) {
 func (r *Replica) lead(now time.Time) {
 	for {
 		if len(r.roster.dirty) > 0 || r.orders.hasNew() {
-			r.report(now, r.options.ID, &Report{Term: r.term.id, Sessions: r.roster.take(r.term.id), Orders: r.orders.take(r.term.id, false)})
+			r.term.receive(now, r.options.ID, &Report{Term: r.term.id, Sessions: r.roster.take(r.term.id), Orders: r.orders.take(r.term.id, false)})
 		}
 		if !r.term.finish(now, &r.committer) {
 			r.committer.discard()
@@ -135,10 +136,17 @@ func (r *Replica) send(now time.Time, replica string, l *link) {
 		l.welcomed = r.term.id
 		r.transmit(replica, l, Welcome{r.term.id, r.term.head})
 	case r.term != nil:
-		if d := r.term.directions(replica, r.committer.done); d != nil {
+		d := r.term.directions(replica, r.committer.done)
+		if wanted := r.term.union.Wanted(replica); len(wanted) > 0 {
+			if d == nil {
+				d = &Directions{Term: r.term.id}
+			}
+			d.Wanted = wanted
+		}
+		if d != nil {
 			r.transmit(replica, l, *d)
 		}
-	case r.leader.replica == replica && r.leader.link == l.number && (r.leader.full || len(r.roster.dirty) > 0 || r.orders.hasNew()):
+	case r.leader.replica == replica && r.leader.link == l.number && (r.leader.full || r.own.Due() || len(r.roster.dirty) > 0 || r.orders.hasNew()):
 		r.sendReport(now, l)
 	}
 }
@@ -149,9 +157,12 @@ func (r *Replica) sendReport(now time.Time, l *link) {
 	full := r.leader.full
 	if r.leader.full = false; full {
 		r.roster.markAll()
+		r.own.Restart()
 	}
 	term := r.leader.term
-	r.transmit(r.leader.replica, l, Report{Term: term, Full: full, Sessions: r.roster.take(term), Orders: r.orders.take(term, full)})
+	r.transmit(r.leader.replica, l, Report{
+		Term: term, Full: full, Sessions: r.roster.take(term), Orders: r.orders.take(term, full), Clusters: r.own.Take(),
+	})
 }
 
 func (r *Replica) transmit(replica string, l *link, m Message) {

@@ -7,6 +7,7 @@ import (
 	"hdsd/health"
 	"hdsd/log"
 	"hdsd/machine"
+	"hdsd/replica/clusters"
 )
 
 // Term is the life of one Machine: the epoch of its leader, and its number in the epoch. A leader whose
@@ -30,12 +31,14 @@ type Welcome struct {
 	Head uint64 // of the log, when the term began: no entry of an earlier term follows
 }
 
-// Report tells the leader about the checkers and orders of a replica: all of them if it is full, else changes.
+// Report tells the leader about the checkers, orders and clusters of a replica: all of them if it is full, else changes.
+// A list of clusters may take several reports.
 type Report struct {
 	Term     Term
 	Full     bool
 	Sessions []Session // sorted by checker
 	Orders   []Order
+	Clusters *clusters.Update // nil: nothing to tell, or the replica is of a release that tells none
 }
 
 // Session tells about a checker of a replica.
@@ -73,6 +76,7 @@ type Directions struct {
 	Assignments []Assignment
 	Resend      []string // checkers whose state the leader needs in full
 	Refusals    []Refusal
+	Wanted      []string // clusters whose content the leader needs
 }
 
 // Assignment is a specifier for a session of a checker.

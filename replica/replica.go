@@ -2,7 +2,6 @@ package replica
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"hdsd/log/batch"
 	"hdsd/machine"
 	"hdsd/publish"
+	"hdsd/replica/clusters"
 )
 
 // Options are the parameters of a Replica.
@@ -34,10 +34,8 @@ type Replica struct {
 	joiner   batch.Joiner
 	fault    error // why this replica cannot read the log; nil: it can
 
-	// The clusters of this replica's sources.
-	delivery *catalog.Delivery // the latest one; nil: none
-	clusters map[string]*catalog.Cluster
-	begun    bool // the servers listen
+	own   *clusters.Own // the clusters of this replica's sources
+	begun bool          // the servers listen
 
 	roster *roster
 	orders orders
@@ -82,7 +80,7 @@ func New(o Options, state log.State, cursor uint64) *Replica {
 		o.MaxRecords = maxRecords
 	}
 	return &Replica{
-		options: o, Follower: machine.NewFollower(state), position: cursor, clusters: map[string]*catalog.Cluster{},
+		options: o, Follower: machine.NewFollower(state), position: cursor, own: clusters.NewOwn(),
 		roster: newRoster(o.Process), links: map[string]*link{}, absent: map[string]time.Time{},
 		committer: committer{interval: o.CommitInterval, patience: commitPatience, limit: o.MaxPayload, max: o.MaxRecords},
 	}
@@ -90,7 +88,7 @@ func New(o Options, state log.State, cursor uint64) *Replica {
 
 // Machine returns the Machine of a leader; nil if this replica does not lead.
 func (r *Replica) Machine() *machine.Machine {
-	if r.term == nil {
+	if r.term == nil || !r.term.opened {
 		return nil
 	}
 	return r.term.machine
@@ -131,19 +129,13 @@ func (e Local) handle(r *Replica, now time.Time) {
 
 // deliver applies a change of the clusters.
 func (r *Replica) deliver(now time.Time, d *catalog.Delivery) {
-	for _, name := range d.Removed {
-		delete(r.clusters, name)
-	}
-	for _, change := range d.Changed {
-		r.clusters[change.Cluster.Source.Name] = change.Cluster
-	}
-	r.delivery = d
+	r.own.Deliver(d)
 	r.Follower.Deliver(now, d, func(e machine.Effect) {
 		switch e := e.(type) {
 		case machine.Published:
 			r.yield(Published(e))
 		case machine.ClustersApplied:
-			if r.term == nil { // otherwise the Machine has yet to apply them
+			if r.Machine() == nil { // otherwise that has yet to apply them
 				r.yield(Decided{e})
 			}
 		default:
@@ -151,23 +143,67 @@ func (r *Replica) deliver(now time.Time, d *catalog.Delivery) {
 		}
 	})
 	if r.term != nil {
+		r.term.union.OwnChanged(now, d)
+		r.applyClusters(now)
+	}
+}
+
+// applyClusters lets the Machine have the changes of the union of clusters.
+func (r *Replica) applyClusters(now time.Time) {
+	if !r.term.opened {
+		return
+	}
+	if d := r.term.union.Next(r.knowsClusters(now)); d != nil {
 		r.term.step(now, machine.Delivered{Delivery: *d})
 	}
+	if r.term.union.Due() {
+		r.next.tick = now
+	}
+}
+
+// Differences tells which replicas differ from the leader, which is this one, in the clusters of their sources, but for one
+// source. It is empty if this replica does not lead.
+func (r *Replica) Differences(without string) []clusters.Difference {
+	if r.Machine() == nil {
+		return nil
+	}
+	return r.term.union.Differences(without)
+}
+
+// knowsClusters reports whether each replica has told the leader its clusters, also those that have lost their session
+// lately: their data planes may come to another replica.
+func (r *Replica) knowsClusters(now time.Time) bool {
+	if now.Sub(r.term.started) >= clusters.Patience {
+		return true
+	}
+	for replica, since := range r.absent {
+		if !r.term.knows(replica) && (since.IsZero() || now.Sub(since) < clusters.Patience) {
+			return false
+		}
+	}
+	return true
 }
 
 func (e Tick) handle(r *Replica, now time.Time) {
 	wait := r.reportInterval()
-	if r.term != nil {
-		r.report(now, r.options.ID, &Report{Term: r.term.id, Sessions: r.roster.take(r.term.id)})
+	if r.term != nil && !r.term.opened {
+		r.openTerm(now)
+		wait = min(wait, gatherPatience/4)
+	}
+	if r.Machine() != nil {
+		r.term.receive(now, r.options.ID, &Report{Term: r.term.id, Sessions: r.roster.take(r.term.id)})
 		r.beginTerm(now)
+		r.term.union.Forget(now)
+		r.applyClusters(now)
 		r.term.tick(now, e.ReceivedUntil)
 		wait = min(wait, r.term.machine.Wait())
-	}
-	if r.term == nil {
+	} else {
 		r.yield(Decided{machine.TickHandled{}})
 	}
 	r.forget(now)
-	r.next.tick = now.Add(wait)
+	if r.next.tick = now.Add(wait); r.Machine() != nil && r.term.union.Due() {
+		r.next.tick = now
+	}
 	r.orders.end(now, r.position, r.yield)
 	if l := r.links[r.leader.replica]; l != nil && l.number == r.leader.link && !l.busy {
 		r.sendDueReport(now, l)
@@ -199,7 +235,7 @@ func (r *Replica) forget(now time.Time) {
 }
 
 // isComplete reports whether all sources of this replica have told all of their clusters.
-func (r *Replica) isComplete() bool { return r.delivery != nil && r.delivery.Complete }
+func (r *Replica) isComplete() bool { return r.own.Complete() }
 
 func (e Ordered) handle(r *Replica, now time.Time) {
 	if !r.orders.add(now, Order{e.ID, e.Order, e.Operator}) {
@@ -208,7 +244,7 @@ func (e Ordered) handle(r *Replica, now time.Time) {
 }
 
 func (e Noted) handle(r *Replica, _ time.Time) {
-	if r.term != nil && len(e.Events) > 0 {
+	if r.Machine() != nil && len(e.Events) > 0 {
 		r.term.entries = append(r.term.entries, &log.Entry{Events: e.Events})
 	}
 }
@@ -249,10 +285,10 @@ func (r *Replica) depose() {
 
 // endTerm ends the life of the Machine.
 func (r *Replica) endTerm() {
-	if r.term != nil {
+	if r.Machine() != nil {
 		r.yield(Deposed{r.term.id})
-		r.term = nil
 	}
+	r.term = nil
 }
 
 // resign ends the own term because of an error.
@@ -264,25 +300,45 @@ func (r *Replica) resign(err error) {
 
 // promote begins a term, when this replica has read the log to its end.
 func (r *Replica) promote(now time.Time) {
-	if r.won == nil || r.term != nil || r.fault != nil || r.delivery == nil || !r.begun || !r.committer.idle() || r.position+1 < r.committer.next {
+	if r.won == nil || r.term != nil || r.fault != nil || !r.own.Delivered() || !r.begun || !r.committer.idle() || r.position+1 < r.committer.next {
 		return
 	}
 	r.round++
 	id, head := Term{r.won.Epoch, r.round}, r.committer.next-1
-	all := catalog.Delivery{Rules: r.delivery.Rules, Answered: r.delivery.Answered, Complete: r.delivery.Complete}
-	for _, name := range slices.Sorted(maps.Keys(r.clusters)) {
-		all.Changed = append(all.Changed, catalog.Change{Cluster: r.clusters[name]})
-	}
 	r.committer.begin(now, id.Epoch, head)
-	r.term = newTerm(now, id, head, r.options.Timing, r.yield)
-	r.yield(Promoted{id})
-	r.term.restore(now, r.Follower.State.Clone(), &all)
+	r.term = newTerm(now, id, head, r.options.Timing, clusters.NewUnion(r.options.ID, r.own), r.yield)
 	r.leader = leader{term: id}
 	r.orders.begin(id, head)
+	r.next.tick = now
+	r.openTerm(now)
+}
+
+// openTerm lets the Machine begin with the union of the clusters, when the replicas with a session have told
+// theirs.
+func (r *Replica) openTerm(now time.Time) {
+	for replica, since := range r.absent {
+		if since.IsZero() && !r.term.knows(replica) && now.Sub(r.term.started) < gatherPatience {
+			return
+		}
+	}
+	r.term.opened = true
+	r.yield(Promoted{r.term.id})
+	state := r.Follower.State.Clone()
+	r.term.machine.Restore(&state)
+	r.applyClusters(now)
 	r.roster.markAll()
-	r.report(now, r.options.ID, &Report{Term: id, Full: true, Sessions: r.roster.take(id)})
+	r.term.receive(now, r.options.ID, &Report{Term: r.term.id, Full: true, Sessions: r.roster.take(r.term.id)})
+	early := r.term.early
+	r.term.early = nil
+	for _, m := range early {
+		r.receive(now, m.replica, m.report)
+	}
 	r.next.tick = now
 }
+
+// gatherPatience is the longest wait of a new leader for the clusters of the others. Decisions wait for
+// it, so that no endpoint of another replica leaves its checkers and comes back.
+const gatherPatience = time.Second
 
 // beginTerm begins the time to settle, when the replicas with a session have reported, also those that lost it
 // lately. The seats of their checkers are kept until then.
@@ -302,7 +358,7 @@ func (e Members) handle(r *Replica, now time.Time) {
 	for replica, since := range r.absent {
 		if present := slices.Contains(e.Replicas, replica); !present && since.IsZero() {
 			r.absent[replica] = now
-		} else if !present && now.Sub(since) >= memberPatience {
+		} else if !present && now.Sub(since) >= clusters.Patience {
 			delete(r.absent, replica)
 		}
 	}
@@ -316,9 +372,28 @@ func (e Members) handle(r *Replica, now time.Time) {
 // memberPatience is the longest wait of a new leader for the first report of another replica.
 const memberPatience = 5 * time.Second
 
-// report applies a report to the own term.
-func (r *Replica) report(now time.Time, from string, m *Report) bool {
-	return r.term.receive(now, from, m)
+// hear applies a report of another replica to the own term.
+func (r *Replica) hear(now time.Time, from string, m *Report) {
+	t := r.term
+	if m.Clusters != nil {
+		t.union.Apply(now, from, m.Clusters)
+	} else if m.Full {
+		t.untold[from] = true
+	}
+	if !t.opened {
+		t.early = append(t.early, earlyReport{from, &Report{Term: m.Term, Full: m.Full, Sessions: m.Sessions, Orders: m.Orders}})
+		r.openTerm(now)
+		return
+	}
+	r.applyClusters(now)
+	r.receive(now, from, m)
+}
+
+// receive applies a report of another replica without its clusters. If a full one is needed first, it asks for that.
+func (r *Replica) receive(now time.Time, from string, m *Report) {
+	if l := r.links[from]; !r.term.receive(now, from, m) && l != nil {
+		l.welcomed = Term{}
+	}
 }
 
 func (e Read) handle(r *Replica, now time.Time) {

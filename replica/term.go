@@ -11,6 +11,7 @@ import (
 	"hdsd/health"
 	"hdsd/log"
 	"hdsd/machine"
+	"hdsd/replica/clusters"
 )
 
 // term is what a replica has while it leads: the Machine, and where its checkers are.
@@ -18,9 +19,13 @@ type term struct {
 	id      Term
 	head    uint64 // of the log, at the beginning
 	started time.Time
+	opened  bool // the Machine has begun
 	begun   bool // the time to settle has begun
 	report  time.Duration
 	machine *machine.Machine
+	union   *clusters.Union // the clusters of all replicas
+	early   []earlyReport   // reports before the Machine has begun
+	untold  map[string]bool // replicas of a release that tells no clusters
 
 	peers     map[string]*peer    // replicas with a full report, this one too
 	holdings  map[string]*holding // by checker
@@ -42,6 +47,12 @@ type peer struct {
 	refusals []Refusal
 }
 
+// earlyReport is a report without its clusters, which the Union has.
+type earlyReport struct {
+	replica string
+	report  *Report
+}
+
 // taken tells the orders of a process that the leader has had.
 type taken struct {
 	latest  uint64    // number
@@ -49,18 +60,15 @@ type taken struct {
 }
 
 // newTerm returns a term with a new Machine.
-func newTerm(now time.Time, id Term, head uint64, timing machine.Timing, yield func(Effect)) *term {
+func newTerm(now time.Time, id Term, head uint64, timing machine.Timing, union *clusters.Union, yield func(Effect)) *term {
 	return &term{
-		id: id, head: head, started: now, report: timing.Report, machine: machine.New(timing), yield: yield,
+		id: id, head: head, started: now, report: timing.Report, machine: machine.New(timing), union: union, untold: map[string]bool{}, yield: yield,
 		peers: map[string]*peer{}, holdings: map[string]*holding{}, contested: map[string]bool{}, orders: map[uint64]*taken{},
 	}
 }
 
-// restore lets the Machine go on with the state of the log.
-func (t *term) restore(now time.Time, state log.State, clusters *catalog.Delivery) {
-	t.machine.Restore(&state)
-	t.step(now, machine.Delivered{Delivery: *clusters})
-}
+// knows reports whether a replica has told all of its clusters.
+func (t *term) knows(replica string) bool { return t.untold[replica] || t.union.Knows(replica) }
 
 // begin begins the time to settle.
 func (t *term) begin(now time.Time) {
@@ -211,6 +219,7 @@ func (t *term) tick(now, received time.Time) {
 		switch p := t.peers[replica]; {
 		case !p.closed.IsZero() && now.Sub(p.closed) >= t.report, now.Sub(p.heard) >= t.silence():
 			delete(t.peers, replica)
+			t.union.Lose(now, replica)
 			t.withdraw(replica)
 			for _, checker := range t.heldBy(replica) {
 				t.lose(now, checker)
@@ -232,6 +241,10 @@ func (t *term) silence() time.Duration { return max(silentReports*t.report, minS
 
 // closeLink notes the end of a link.
 func (t *term) closeLink(now time.Time, replica string) {
+	if !t.opened {
+		t.union.Lose(now, replica)
+		t.early = slices.DeleteFunc(t.early, func(m earlyReport) bool { return m.replica == replica })
+	}
 	if p := t.peers[replica]; p != nil && p.closed.IsZero() {
 		p.closed = now
 	}

@@ -27,7 +27,10 @@ import (
 	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/replica"
+	"hdsd/replica/clusters"
 	"hdsd/ruling"
+	"hdsd/source"
+	"hdsd/source/sample"
 )
 
 var start = time.Date(2026, 11, 29, 8, 0, 0, 5, time.UTC)
@@ -35,6 +38,7 @@ var start = time.Date(2026, 11, 29, 8, 0, 0, 5, time.UTC)
 // same compares messages. Errors are the same if their types and texts are, and no list equals an empty one.
 var same = cmp.Options{
 	protocmp.Transform(), cmpopts.EquateEmpty(),
+	cmpopts.IgnoreUnexported(source.Cluster{}), cmp.Comparer(func(a, b *source.Assignment) bool { return a.Equal(b) }),
 	cmp.Comparer(func(a, b error) bool { return fmt.Sprintf("%T %v", a, a) == fmt.Sprintf("%T %v", b, b) }),
 }
 
@@ -120,6 +124,29 @@ func (d draw) term() replica.Term {
 
 func (d draw) orderID() log.OrderID { return log.OrderID{Process: d.Uint64(), Number: d.Uint64N(9)} }
 
+// clusters returns clusters, some with their content.
+func (d draw) clusters() *clusters.Update {
+	u := &clusters.Update{Begin: d.maybe(), End: d.maybe(), Complete: d.maybe()}
+	for i := range d.IntN(4) {
+		l := clusters.Listing{Name: fmt.Sprint(i, d.name()), Digest: clusters.Digest(d.Uint64())}
+		if d.maybe() {
+			c := sample.WithPath("web", fmt.Sprint("/", d.IntN(3)), "10.0.0.1:80", fmt.Sprintf("10.0.0.%d:80", 2+d.IntN(9)))
+			c.Name, c.Source, c.ServiceName, c.AssignmentSource, c.Names = l.Name, d.text(), d.name(), d.text(), d.text()
+			c.Stale, c.IgnoreNew = d.maybe(), d.maybe()
+			if d.maybe() {
+				c.Assignment = nil
+			} else if d.maybe() {
+				c.Config, c.Lone = nil, true
+			}
+			l.Cluster = c
+		}
+		u.Changed = append(u.Changed, l)
+		u.Removed = append(u.Removed, d.name())
+		u.Answered = append(u.Answered, d.name())
+	}
+	return u
+}
+
 // message returns a random message.
 func (d draw) message() replica.Message {
 	switch d.IntN(3) {
@@ -133,6 +160,9 @@ func (d draw) message() replica.Message {
 		for range d.IntN(4) {
 			m.Orders = append(m.Orders, replica.Order{ID: d.orderID(), Event: d.order(), Operator: d.operator()})
 		}
+		if d.maybe() {
+			m.Clusters = d.clusters()
+		}
 		return m
 	}
 	m := replica.Directions{Term: d.term()}
@@ -141,6 +171,7 @@ func (d draw) message() replica.Message {
 	}
 	for range d.IntN(4) {
 		m.Resend = append(m.Resend, d.name())
+		m.Wanted = append(m.Wanted, d.name())
 	}
 	for range d.IntN(4) {
 		m.Refusals = append(m.Refusals, replica.Refusal{ID: d.orderID(), Err: d.refusal()})

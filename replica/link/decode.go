@@ -63,7 +63,8 @@ func decodeReport(r *replicav1.Report) (replica.Message, error) {
 		}
 		m.Orders = append(m.Orders, order)
 	}
-	return m, nil
+	m.Clusters, err = decodeClusters(r.GetClusters())
+	return m, err
 }
 
 func decodeSession(e *replicav1.Session, s *replica.Session) (err error) {

@@ -49,7 +49,9 @@ func encodeReport(m *replica.Report) (*replicav1.Report, error) {
 		}
 		r.Orders = append(r.Orders, o)
 	}
-	return r, nil
+	var err error
+	r.Clusters, err = encodeClusters(m.Clusters)
+	return r, err
 }
 
 // statusBits are the bits of a vote that have the status; the HTTP status code is above.
@@ -157,7 +159,7 @@ func encodeEvent(e *log.Event) *replicav1.Event {
 }
 
 func encodeDirections(m *replica.Directions) (*replicav1.Directions, error) {
-	d := &replicav1.Directions{Term: encodeTerm(m.Term), Assignments: make([]*replicav1.Assignment, len(m.Assignments)), Resend: m.Resend}
+	d := &replicav1.Directions{Term: encodeTerm(m.Term), Assignments: make([]*replicav1.Assignment, len(m.Assignments)), Resend: m.Resend, Wanted: m.Wanted}
 	for i := range m.Assignments {
 		a, err := encodeAssignment(&m.Assignments[i])
 		if err != nil {

@@ -24,7 +24,7 @@ import (
 	"hdsd/test/authority"
 )
 
-var rules = catalog.NewRules(&configv1.Config{Assignment: &configv1.Assignment{Redundancy: 1}})
+var clusterRules = catalog.NewRules(&configv1.Config{Assignment: &configv1.Assignment{Redundancy: 1}})
 
 // process runs a replica with real links. A checker of it finds every endpoint healthy.
 type process struct {
@@ -179,11 +179,11 @@ func TestTwoReplicasDecideAsOne(t *testing.T) {
 			}
 			leader, follower := all[leads], all[1-leads]
 			leader.others = []*process{follower}
-			k := catalog.Prepare(sample.Web("web", "10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"), rules)
+			k := catalog.Prepare(sample.Web("web", "10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"), clusterRules)
 			for _, p := range all {
 				p.links.SetMembers(addresses)
 				p.post(replica.Local{Event: machine.Delivered{Delivery: catalog.Delivery{
-					Rules: rules, Changed: []catalog.Change{{Cluster: k}}, Answered: map[string]bool{"local": true}, Complete: true,
+					Rules: clusterRules, Changed: []catalog.Change{{Cluster: k}}, Answered: map[string]bool{"local": true}, Complete: true,
 				}}})
 				p.post(replica.Members{Replicas: []string{"a", "b"}})
 				p.post(replica.Begun{})

@@ -88,7 +88,7 @@ func (d *decoder) directions(e *replicav1.Directions) (replica.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := replica.Directions{Term: term, Resend: e.GetResend()}
+	m := replica.Directions{Term: term, Resend: e.GetResend(), Wanted: e.GetWanted()}
 	if assignments := e.GetAssignments(); len(assignments) > 0 {
 		m.Assignments = make([]replica.Assignment, len(assignments))
 		for i, a := range assignments {

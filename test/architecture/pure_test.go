@@ -14,7 +14,7 @@ import (
 // deciding lists the packages that decide beside those that are pure: they import messages and the
 // store's values, too.
 var deciding = []string{
-	"machine", "replica", "catalog", "log", "log/batch", "internal/packed", "rollout", "ruling", "catalog/targets",
+	"machine", "replica", "replica/clusters", "catalog", "log", "log/batch", "internal/packed", "rollout", "ruling", "catalog/targets",
 }
 
 // TestWhatDecidesHasNoClock, nor a goroutine, a lock or a log.

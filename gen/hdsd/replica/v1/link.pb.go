@@ -439,15 +439,17 @@ func (x *Welcome) GetHead() uint64 {
 	return 0
 }
 
-// Report tells the leader about the checkers and orders of a replica.
+// Report tells the leader about the checkers, orders and clusters of a replica.
 type Report struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Term  *Term                  `protobuf:"bytes,1,opt,name=term" json:"term,omitempty"`
 	// Whether these are all, or changes.
 	Full bool `protobuf:"varint,2,opt,name=full" json:"full,omitempty"`
 	// Sorted by checker, each once.
-	Sessions      []*Session `protobuf:"bytes,3,rep,name=sessions" json:"sessions,omitempty"`
-	Orders        []*Order   `protobuf:"bytes,4,rep,name=orders" json:"orders,omitempty"`
+	Sessions []*Session `protobuf:"bytes,3,rep,name=sessions" json:"sessions,omitempty"`
+	Orders   []*Order   `protobuf:"bytes,4,rep,name=orders" json:"orders,omitempty"`
+	// Absent: nothing to tell. A full report without them is that of a release that tells none.
+	Clusters      *Clusters `protobuf:"bytes,5,opt,name=clusters" json:"clusters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -510,6 +512,287 @@ func (x *Report) GetOrders() []*Order {
 	return nil
 }
 
+func (x *Report) GetClusters() *Clusters {
+	if x != nil {
+		return x.Clusters
+	}
+	return nil
+}
+
+// Clusters tells about the clusters of a replica's own sources that have health checks.
+type Clusters struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether the replica begins to list all of them.
+	Begin bool `protobuf:"varint,1,opt,name=begin" json:"begin,omitempty"`
+	// Sorted by name, each once.
+	Changed []*Cluster `protobuf:"bytes,2,rep,name=changed" json:"changed,omitempty"`
+	Removed []string   `protobuf:"bytes,3,rep,name=removed" json:"removed,omitempty"`
+	// Whether the leader knows the names of all now. Then the following fields are set.
+	End bool `protobuf:"varint,4,opt,name=end" json:"end,omitempty"`
+	// Sources that have answered in full, sorted, and whether all have.
+	Answered      []string `protobuf:"bytes,5,rep,name=answered" json:"answered,omitempty"`
+	Complete      bool     `protobuf:"varint,6,opt,name=complete" json:"complete,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Clusters) Reset() {
+	*x = Clusters{}
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Clusters) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Clusters) ProtoMessage() {}
+
+func (x *Clusters) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Clusters.ProtoReflect.Descriptor instead.
+func (*Clusters) Descriptor() ([]byte, []int) {
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Clusters) GetBegin() bool {
+	if x != nil {
+		return x.Begin
+	}
+	return false
+}
+
+func (x *Clusters) GetChanged() []*Cluster {
+	if x != nil {
+		return x.Changed
+	}
+	return nil
+}
+
+func (x *Clusters) GetRemoved() []string {
+	if x != nil {
+		return x.Removed
+	}
+	return nil
+}
+
+func (x *Clusters) GetEnd() bool {
+	if x != nil {
+		return x.End
+	}
+	return false
+}
+
+func (x *Clusters) GetAnswered() []string {
+	if x != nil {
+		return x.Answered
+	}
+	return nil
+}
+
+func (x *Clusters) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
+// Cluster is a cluster of a replica.
+type Cluster struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"`
+	// Of the content. Equal digests are equal contents.
+	Digest uint64 `protobuf:"fixed64,2,opt,name=digest" json:"digest,omitempty"`
+	// Absent: the leader asks for it if it needs it.
+	Content       *ClusterContent `protobuf:"bytes,3,opt,name=content" json:"content,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cluster) Reset() {
+	*x = Cluster{}
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cluster) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cluster) ProtoMessage() {}
+
+func (x *Cluster) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cluster.ProtoReflect.Descriptor instead.
+func (*Cluster) Descriptor() ([]byte, []int) {
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Cluster) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Cluster) GetDigest() uint64 {
+	if x != nil {
+		return x.Digest
+	}
+	return 0
+}
+
+func (x *Cluster) GetContent() *ClusterContent {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+// ClusterContent is a cluster with its endpoints.
+type ClusterContent struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Source      string                 `protobuf:"bytes,1,opt,name=source" json:"source,omitempty"`
+	ServiceName string                 `protobuf:"bytes,2,opt,name=service_name,json=serviceName" json:"service_name,omitempty"`
+	// envoy.config.cluster.v3.Cluster without endpoints; absent: it is an assignment alone.
+	Config []byte `protobuf:"bytes,3,opt,name=config" json:"config,omitempty"`
+	Lone   bool   `protobuf:"varint,4,opt,name=lone" json:"lone,omitempty"`
+	// envoy.config.endpoint.v3.ClusterLoadAssignment; absent: there is none.
+	Assignment       []byte `protobuf:"bytes,5,opt,name=assignment" json:"assignment,omitempty"`
+	AssignmentSource string `protobuf:"bytes,6,opt,name=assignment_source,json=assignmentSource" json:"assignment_source,omitempty"`
+	// Whether the lease of the assignment has ended.
+	Stale bool `protobuf:"varint,7,opt,name=stale" json:"stale,omitempty"`
+	// Each an envoy.config.core.v3.HealthCheck.
+	HealthChecks [][]byte `protobuf:"bytes,8,rep,name=health_checks,json=healthChecks" json:"health_checks,omitempty"`
+	// DNS names that the endpoints were resolved from, and whether new ones get no traffic.
+	Names         string `protobuf:"bytes,9,opt,name=names" json:"names,omitempty"`
+	IgnoreNew     bool   `protobuf:"varint,10,opt,name=ignore_new,json=ignoreNew" json:"ignore_new,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClusterContent) Reset() {
+	*x = ClusterContent{}
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClusterContent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClusterContent) ProtoMessage() {}
+
+func (x *ClusterContent) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterContent.ProtoReflect.Descriptor instead.
+func (*ClusterContent) Descriptor() ([]byte, []int) {
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ClusterContent) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *ClusterContent) GetServiceName() string {
+	if x != nil {
+		return x.ServiceName
+	}
+	return ""
+}
+
+func (x *ClusterContent) GetConfig() []byte {
+	if x != nil {
+		return x.Config
+	}
+	return nil
+}
+
+func (x *ClusterContent) GetLone() bool {
+	if x != nil {
+		return x.Lone
+	}
+	return false
+}
+
+func (x *ClusterContent) GetAssignment() []byte {
+	if x != nil {
+		return x.Assignment
+	}
+	return nil
+}
+
+func (x *ClusterContent) GetAssignmentSource() string {
+	if x != nil {
+		return x.AssignmentSource
+	}
+	return ""
+}
+
+func (x *ClusterContent) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+func (x *ClusterContent) GetHealthChecks() [][]byte {
+	if x != nil {
+		return x.HealthChecks
+	}
+	return nil
+}
+
+func (x *ClusterContent) GetNames() string {
+	if x != nil {
+		return x.Names
+	}
+	return ""
+}
+
+func (x *ClusterContent) GetIgnoreNew() bool {
+	if x != nil {
+		return x.IgnoreNew
+	}
+	return false
+}
+
 // Session tells about a checker of a replica.
 type Session struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -535,7 +818,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[5]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -547,7 +830,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[5]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -560,7 +843,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{5}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Session) GetChecker() string {
@@ -663,7 +946,7 @@ type Checker struct {
 
 func (x *Checker) Reset() {
 	*x = Checker{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[6]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -675,7 +958,7 @@ func (x *Checker) String() string {
 func (*Checker) ProtoMessage() {}
 
 func (x *Checker) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[6]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -688,7 +971,7 @@ func (x *Checker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checker.ProtoReflect.Descriptor instead.
 func (*Checker) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{6}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Checker) GetLocality() *Locality {
@@ -752,7 +1035,7 @@ type Locality struct {
 
 func (x *Locality) Reset() {
 	*x = Locality{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[7]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -764,7 +1047,7 @@ func (x *Locality) String() string {
 func (*Locality) ProtoMessage() {}
 
 func (x *Locality) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[7]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -777,7 +1060,7 @@ func (x *Locality) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Locality.ProtoReflect.Descriptor instead.
 func (*Locality) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{7}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Locality) GetRegion() string {
@@ -812,7 +1095,7 @@ type OrderId struct {
 
 func (x *OrderId) Reset() {
 	*x = OrderId{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[8]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -824,7 +1107,7 @@ func (x *OrderId) String() string {
 func (*OrderId) ProtoMessage() {}
 
 func (x *OrderId) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[8]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -837,7 +1120,7 @@ func (x *OrderId) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderId.ProtoReflect.Descriptor instead.
 func (*OrderId) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{8}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *OrderId) GetProcess() uint64 {
@@ -876,7 +1159,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[9]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -888,7 +1171,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[9]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -901,7 +1184,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{9}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Order) GetId() *OrderId {
@@ -1046,7 +1329,7 @@ type Operator struct {
 
 func (x *Operator) Reset() {
 	*x = Operator{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[10]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1058,7 +1341,7 @@ func (x *Operator) String() string {
 func (*Operator) ProtoMessage() {}
 
 func (x *Operator) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[10]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1071,7 +1354,7 @@ func (x *Operator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operator.ProtoReflect.Descriptor instead.
 func (*Operator) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{10}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Operator) GetIdentity() string {
@@ -1107,7 +1390,7 @@ type Scope struct {
 
 func (x *Scope) Reset() {
 	*x = Scope{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[11]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1119,7 +1402,7 @@ func (x *Scope) String() string {
 func (*Scope) ProtoMessage() {}
 
 func (x *Scope) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[11]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1132,7 +1415,7 @@ func (x *Scope) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scope.ProtoReflect.Descriptor instead.
 func (*Scope) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{11}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Scope) GetCluster() string {
@@ -1172,7 +1455,7 @@ type Override struct {
 
 func (x *Override) Reset() {
 	*x = Override{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[12]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1184,7 +1467,7 @@ func (x *Override) String() string {
 func (*Override) ProtoMessage() {}
 
 func (x *Override) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[12]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1197,7 +1480,7 @@ func (x *Override) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Override.ProtoReflect.Descriptor instead.
 func (*Override) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{12}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Override) GetScope() *Scope {
@@ -1255,7 +1538,7 @@ type ClearOverrides struct {
 
 func (x *ClearOverrides) Reset() {
 	*x = ClearOverrides{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[13]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1267,7 +1550,7 @@ func (x *ClearOverrides) String() string {
 func (*ClearOverrides) ProtoMessage() {}
 
 func (x *ClearOverrides) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[13]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1280,7 +1563,7 @@ func (x *ClearOverrides) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClearOverrides.ProtoReflect.Descriptor instead.
 func (*ClearOverrides) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{13}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ClearOverrides) GetScope() *Scope {
@@ -1316,7 +1599,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[14]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1328,7 +1611,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[14]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1341,7 +1624,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{14}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Freeze) GetAuthor() string {
@@ -1375,7 +1658,7 @@ type Unfreeze struct {
 
 func (x *Unfreeze) Reset() {
 	*x = Unfreeze{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[15]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1387,7 +1670,7 @@ func (x *Unfreeze) String() string {
 func (*Unfreeze) ProtoMessage() {}
 
 func (x *Unfreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[15]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1400,7 +1683,7 @@ func (x *Unfreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unfreeze.ProtoReflect.Descriptor instead.
 func (*Unfreeze) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{15}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Unfreeze) GetAuthor() string {
@@ -1424,7 +1707,7 @@ type SetTrust struct {
 
 func (x *SetTrust) Reset() {
 	*x = SetTrust{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[16]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1436,7 +1719,7 @@ func (x *SetTrust) String() string {
 func (*SetTrust) ProtoMessage() {}
 
 func (x *SetTrust) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[16]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1449,7 +1732,7 @@ func (x *SetTrust) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTrust.ProtoReflect.Descriptor instead.
 func (*SetTrust) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{16}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SetTrust) GetChecker() string {
@@ -1498,7 +1781,7 @@ type ClearTrust struct {
 
 func (x *ClearTrust) Reset() {
 	*x = ClearTrust{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[17]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1510,7 +1793,7 @@ func (x *ClearTrust) String() string {
 func (*ClearTrust) ProtoMessage() {}
 
 func (x *ClearTrust) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[17]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1523,7 +1806,7 @@ func (x *ClearTrust) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClearTrust.ProtoReflect.Descriptor instead.
 func (*ClearTrust) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{17}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ClearTrust) GetChecker() string {
@@ -1562,7 +1845,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[18]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1574,7 +1857,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[18]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1587,7 +1870,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{18}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Event) GetTime() *timestamppb.Timestamp {
@@ -1666,15 +1949,17 @@ type Directions struct {
 	Term        *Term                  `protobuf:"bytes,1,opt,name=term" json:"term,omitempty"`
 	Assignments []*Assignment          `protobuf:"bytes,2,rep,name=assignments" json:"assignments,omitempty"`
 	// Checkers whose state the leader needs in full.
-	Resend        []string   `protobuf:"bytes,3,rep,name=resend" json:"resend,omitempty"`
-	Refusals      []*Refusal `protobuf:"bytes,4,rep,name=refusals" json:"refusals,omitempty"`
+	Resend   []string   `protobuf:"bytes,3,rep,name=resend" json:"resend,omitempty"`
+	Refusals []*Refusal `protobuf:"bytes,4,rep,name=refusals" json:"refusals,omitempty"`
+	// Clusters whose content the leader needs.
+	Wanted        []string `protobuf:"bytes,5,rep,name=wanted" json:"wanted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Directions) Reset() {
 	*x = Directions{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[19]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1686,7 +1971,7 @@ func (x *Directions) String() string {
 func (*Directions) ProtoMessage() {}
 
 func (x *Directions) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[19]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1699,7 +1984,7 @@ func (x *Directions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Directions.ProtoReflect.Descriptor instead.
 func (*Directions) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{19}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Directions) GetTerm() *Term {
@@ -1730,6 +2015,13 @@ func (x *Directions) GetRefusals() []*Refusal {
 	return nil
 }
 
+func (x *Directions) GetWanted() []string {
+	if x != nil {
+		return x.Wanted
+	}
+	return nil
+}
+
 // Assignment is a specifier for a session of a checker.
 type Assignment struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -1745,7 +2037,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[20]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1757,7 +2049,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[20]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1770,7 +2062,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{20}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Assignment) GetChecker() string {
@@ -1827,7 +2119,7 @@ type Specifier struct {
 
 func (x *Specifier) Reset() {
 	*x = Specifier{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[21]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1839,7 +2131,7 @@ func (x *Specifier) String() string {
 func (*Specifier) ProtoMessage() {}
 
 func (x *Specifier) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[21]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1852,7 +2144,7 @@ func (x *Specifier) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Specifier.ProtoReflect.Descriptor instead.
 func (*Specifier) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{21}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Specifier) GetInterval() int64 {
@@ -1902,7 +2194,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[22]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1914,7 +2206,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[22]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1927,7 +2219,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{22}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Part) GetHead() []byte {
@@ -1956,7 +2248,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[23]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1968,7 +2260,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[23]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1981,7 +2273,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{23}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Group) GetLocality() []byte {
@@ -2013,7 +2305,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[24]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2025,7 +2317,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_replica_v1_link_proto_msgTypes[24]
+	mi := &file_hdsd_replica_v1_link_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2038,7 +2330,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{24}
+	return file_hdsd_replica_v1_link_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Refusal) GetId() *OrderId {
@@ -2101,12 +2393,39 @@ const file_hdsd_replica_v1_link_proto_rawDesc = "" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\"H\n" +
 	"\aWelcome\x12)\n" +
 	"\x04term\x18\x01 \x01(\v2\x15.hdsd.replica.v1.TermR\x04term\x12\x12\n" +
-	"\x04head\x18\x02 \x01(\x04R\x04head\"\xad\x01\n" +
+	"\x04head\x18\x02 \x01(\x04R\x04head\"\xe4\x01\n" +
 	"\x06Report\x12)\n" +
 	"\x04term\x18\x01 \x01(\v2\x15.hdsd.replica.v1.TermR\x04term\x12\x12\n" +
 	"\x04full\x18\x02 \x01(\bR\x04full\x124\n" +
 	"\bsessions\x18\x03 \x03(\v2\x18.hdsd.replica.v1.SessionR\bsessions\x12.\n" +
-	"\x06orders\x18\x04 \x03(\v2\x16.hdsd.replica.v1.OrderR\x06orders\"\xcb\x02\n" +
+	"\x06orders\x18\x04 \x03(\v2\x16.hdsd.replica.v1.OrderR\x06orders\x125\n" +
+	"\bclusters\x18\x05 \x01(\v2\x19.hdsd.replica.v1.ClustersR\bclusters\"\xb8\x01\n" +
+	"\bClusters\x12\x14\n" +
+	"\x05begin\x18\x01 \x01(\bR\x05begin\x122\n" +
+	"\achanged\x18\x02 \x03(\v2\x18.hdsd.replica.v1.ClusterR\achanged\x12\x18\n" +
+	"\aremoved\x18\x03 \x03(\tR\aremoved\x12\x10\n" +
+	"\x03end\x18\x04 \x01(\bR\x03end\x12\x1a\n" +
+	"\banswered\x18\x05 \x03(\tR\banswered\x12\x1a\n" +
+	"\bcomplete\x18\x06 \x01(\bR\bcomplete\"p\n" +
+	"\aCluster\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\x06R\x06digest\x129\n" +
+	"\acontent\x18\x03 \x01(\v2\x1f.hdsd.replica.v1.ClusterContentR\acontent\"\xc2\x02\n" +
+	"\x0eClusterContent\x12\x16\n" +
+	"\x06source\x18\x01 \x01(\tR\x06source\x12!\n" +
+	"\fservice_name\x18\x02 \x01(\tR\vserviceName\x12\x1d\n" +
+	"\x06config\x18\x03 \x01(\fB\x05\xaa\x01\x02\b\x01R\x06config\x12\x12\n" +
+	"\x04lone\x18\x04 \x01(\bR\x04lone\x12%\n" +
+	"\n" +
+	"assignment\x18\x05 \x01(\fB\x05\xaa\x01\x02\b\x01R\n" +
+	"assignment\x12+\n" +
+	"\x11assignment_source\x18\x06 \x01(\tR\x10assignmentSource\x12\x14\n" +
+	"\x05stale\x18\a \x01(\bR\x05stale\x12#\n" +
+	"\rhealth_checks\x18\b \x03(\fR\fhealthChecks\x12\x14\n" +
+	"\x05names\x18\t \x01(\tR\x05names\x12\x1d\n" +
+	"\n" +
+	"ignore_new\x18\n" +
+	" \x01(\bR\tignoreNew\"\xcb\x02\n" +
 	"\aSession\x12\x18\n" +
 	"\achecker\x18\x01 \x01(\tR\achecker\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x06R\x06number\x12,\n" +
@@ -2197,13 +2516,14 @@ const file_hdsd_replica_v1_link_proto_rawDesc = "" +
 	"\bidentity\x18\b \x01(\tR\bidentity\x12\x12\n" +
 	"\x04text\x18\t \x01(\tR\x04text\x12\x14\n" +
 	"\x05whole\x18\n" +
-	" \x01(\bR\x05whole\"\xc4\x01\n" +
+	" \x01(\bR\x05whole\"\xdc\x01\n" +
 	"\n" +
 	"Directions\x12)\n" +
 	"\x04term\x18\x01 \x01(\v2\x15.hdsd.replica.v1.TermR\x04term\x12=\n" +
 	"\vassignments\x18\x02 \x03(\v2\x1b.hdsd.replica.v1.AssignmentR\vassignments\x12\x16\n" +
 	"\x06resend\x18\x03 \x03(\tR\x06resend\x124\n" +
-	"\brefusals\x18\x04 \x03(\v2\x18.hdsd.replica.v1.RefusalR\brefusals\"\xb0\x01\n" +
+	"\brefusals\x18\x04 \x03(\v2\x18.hdsd.replica.v1.RefusalR\brefusals\x12\x16\n" +
+	"\x06wanted\x18\x05 \x03(\tR\x06wanted\"\xb0\x01\n" +
 	"\n" +
 	"Assignment\x12\x18\n" +
 	"\achecker\x18\x01 \x01(\tR\achecker\x12\x18\n" +
@@ -2259,7 +2579,7 @@ func file_hdsd_replica_v1_link_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_replica_v1_link_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_hdsd_replica_v1_link_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_hdsd_replica_v1_link_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_hdsd_replica_v1_link_proto_goTypes = []any{
 	(TrustLevel)(0),               // 0: hdsd.replica.v1.TrustLevel
 	(RefusalKind)(0),              // 1: hdsd.replica.v1.RefusalKind
@@ -2268,79 +2588,85 @@ var file_hdsd_replica_v1_link_proto_goTypes = []any{
 	(*Term)(nil),                  // 4: hdsd.replica.v1.Term
 	(*Welcome)(nil),               // 5: hdsd.replica.v1.Welcome
 	(*Report)(nil),                // 6: hdsd.replica.v1.Report
-	(*Session)(nil),               // 7: hdsd.replica.v1.Session
-	(*Checker)(nil),               // 8: hdsd.replica.v1.Checker
-	(*Locality)(nil),              // 9: hdsd.replica.v1.Locality
-	(*OrderId)(nil),               // 10: hdsd.replica.v1.OrderId
-	(*Order)(nil),                 // 11: hdsd.replica.v1.Order
-	(*Operator)(nil),              // 12: hdsd.replica.v1.Operator
-	(*Scope)(nil),                 // 13: hdsd.replica.v1.Scope
-	(*Override)(nil),              // 14: hdsd.replica.v1.Override
-	(*ClearOverrides)(nil),        // 15: hdsd.replica.v1.ClearOverrides
-	(*Freeze)(nil),                // 16: hdsd.replica.v1.Freeze
-	(*Unfreeze)(nil),              // 17: hdsd.replica.v1.Unfreeze
-	(*SetTrust)(nil),              // 18: hdsd.replica.v1.SetTrust
-	(*ClearTrust)(nil),            // 19: hdsd.replica.v1.ClearTrust
-	(*Event)(nil),                 // 20: hdsd.replica.v1.Event
-	(*Directions)(nil),            // 21: hdsd.replica.v1.Directions
-	(*Assignment)(nil),            // 22: hdsd.replica.v1.Assignment
-	(*Specifier)(nil),             // 23: hdsd.replica.v1.Specifier
-	(*Part)(nil),                  // 24: hdsd.replica.v1.Part
-	(*Group)(nil),                 // 25: hdsd.replica.v1.Group
-	(*Refusal)(nil),               // 26: hdsd.replica.v1.Refusal
-	nil,                           // 27: hdsd.replica.v1.Checker.MetadataEntry
-	nil,                           // 28: hdsd.replica.v1.Specifier.SpecialEntry
-	(*timestamppb.Timestamp)(nil), // 29: google.protobuf.Timestamp
-	(v3.HealthStatus)(0),          // 30: envoy.config.core.v3.HealthStatus
+	(*Clusters)(nil),              // 7: hdsd.replica.v1.Clusters
+	(*Cluster)(nil),               // 8: hdsd.replica.v1.Cluster
+	(*ClusterContent)(nil),        // 9: hdsd.replica.v1.ClusterContent
+	(*Session)(nil),               // 10: hdsd.replica.v1.Session
+	(*Checker)(nil),               // 11: hdsd.replica.v1.Checker
+	(*Locality)(nil),              // 12: hdsd.replica.v1.Locality
+	(*OrderId)(nil),               // 13: hdsd.replica.v1.OrderId
+	(*Order)(nil),                 // 14: hdsd.replica.v1.Order
+	(*Operator)(nil),              // 15: hdsd.replica.v1.Operator
+	(*Scope)(nil),                 // 16: hdsd.replica.v1.Scope
+	(*Override)(nil),              // 17: hdsd.replica.v1.Override
+	(*ClearOverrides)(nil),        // 18: hdsd.replica.v1.ClearOverrides
+	(*Freeze)(nil),                // 19: hdsd.replica.v1.Freeze
+	(*Unfreeze)(nil),              // 20: hdsd.replica.v1.Unfreeze
+	(*SetTrust)(nil),              // 21: hdsd.replica.v1.SetTrust
+	(*ClearTrust)(nil),            // 22: hdsd.replica.v1.ClearTrust
+	(*Event)(nil),                 // 23: hdsd.replica.v1.Event
+	(*Directions)(nil),            // 24: hdsd.replica.v1.Directions
+	(*Assignment)(nil),            // 25: hdsd.replica.v1.Assignment
+	(*Specifier)(nil),             // 26: hdsd.replica.v1.Specifier
+	(*Part)(nil),                  // 27: hdsd.replica.v1.Part
+	(*Group)(nil),                 // 28: hdsd.replica.v1.Group
+	(*Refusal)(nil),               // 29: hdsd.replica.v1.Refusal
+	nil,                           // 30: hdsd.replica.v1.Checker.MetadataEntry
+	nil,                           // 31: hdsd.replica.v1.Specifier.SpecialEntry
+	(*timestamppb.Timestamp)(nil), // 32: google.protobuf.Timestamp
+	(v3.HealthStatus)(0),          // 33: envoy.config.core.v3.HealthStatus
 }
 var file_hdsd_replica_v1_link_proto_depIdxs = []int32{
 	3,  // 0: hdsd.replica.v1.Frame.hello:type_name -> hdsd.replica.v1.Hello
 	5,  // 1: hdsd.replica.v1.Frame.welcome:type_name -> hdsd.replica.v1.Welcome
 	6,  // 2: hdsd.replica.v1.Frame.report:type_name -> hdsd.replica.v1.Report
-	21, // 3: hdsd.replica.v1.Frame.directions:type_name -> hdsd.replica.v1.Directions
+	24, // 3: hdsd.replica.v1.Frame.directions:type_name -> hdsd.replica.v1.Directions
 	4,  // 4: hdsd.replica.v1.Welcome.term:type_name -> hdsd.replica.v1.Term
 	4,  // 5: hdsd.replica.v1.Report.term:type_name -> hdsd.replica.v1.Term
-	7,  // 6: hdsd.replica.v1.Report.sessions:type_name -> hdsd.replica.v1.Session
-	11, // 7: hdsd.replica.v1.Report.orders:type_name -> hdsd.replica.v1.Order
-	8,  // 8: hdsd.replica.v1.Session.node:type_name -> hdsd.replica.v1.Checker
-	9,  // 9: hdsd.replica.v1.Checker.locality:type_name -> hdsd.replica.v1.Locality
-	27, // 10: hdsd.replica.v1.Checker.metadata:type_name -> hdsd.replica.v1.Checker.MetadataEntry
-	10, // 11: hdsd.replica.v1.Order.id:type_name -> hdsd.replica.v1.OrderId
-	14, // 12: hdsd.replica.v1.Order.set_override:type_name -> hdsd.replica.v1.Override
-	15, // 13: hdsd.replica.v1.Order.clear_overrides:type_name -> hdsd.replica.v1.ClearOverrides
-	16, // 14: hdsd.replica.v1.Order.freeze:type_name -> hdsd.replica.v1.Freeze
-	17, // 15: hdsd.replica.v1.Order.unfreeze:type_name -> hdsd.replica.v1.Unfreeze
-	18, // 16: hdsd.replica.v1.Order.set_trust:type_name -> hdsd.replica.v1.SetTrust
-	19, // 17: hdsd.replica.v1.Order.clear_trust:type_name -> hdsd.replica.v1.ClearTrust
-	20, // 18: hdsd.replica.v1.Order.annotate:type_name -> hdsd.replica.v1.Event
-	12, // 19: hdsd.replica.v1.Order.operator:type_name -> hdsd.replica.v1.Operator
-	29, // 20: hdsd.replica.v1.Operator.time:type_name -> google.protobuf.Timestamp
-	9,  // 21: hdsd.replica.v1.Scope.locality:type_name -> hdsd.replica.v1.Locality
-	13, // 22: hdsd.replica.v1.Override.scope:type_name -> hdsd.replica.v1.Scope
-	30, // 23: hdsd.replica.v1.Override.status:type_name -> envoy.config.core.v3.HealthStatus
-	29, // 24: hdsd.replica.v1.Override.since:type_name -> google.protobuf.Timestamp
-	29, // 25: hdsd.replica.v1.Override.until:type_name -> google.protobuf.Timestamp
-	13, // 26: hdsd.replica.v1.ClearOverrides.scope:type_name -> hdsd.replica.v1.Scope
-	0,  // 27: hdsd.replica.v1.SetTrust.level:type_name -> hdsd.replica.v1.TrustLevel
-	29, // 28: hdsd.replica.v1.SetTrust.since:type_name -> google.protobuf.Timestamp
-	29, // 29: hdsd.replica.v1.Event.time:type_name -> google.protobuf.Timestamp
-	9,  // 30: hdsd.replica.v1.Event.locality:type_name -> hdsd.replica.v1.Locality
-	4,  // 31: hdsd.replica.v1.Directions.term:type_name -> hdsd.replica.v1.Term
-	22, // 32: hdsd.replica.v1.Directions.assignments:type_name -> hdsd.replica.v1.Assignment
-	26, // 33: hdsd.replica.v1.Directions.refusals:type_name -> hdsd.replica.v1.Refusal
-	23, // 34: hdsd.replica.v1.Assignment.specifier:type_name -> hdsd.replica.v1.Specifier
-	24, // 35: hdsd.replica.v1.Specifier.clusters:type_name -> hdsd.replica.v1.Part
-	28, // 36: hdsd.replica.v1.Specifier.special:type_name -> hdsd.replica.v1.Specifier.SpecialEntry
-	25, // 37: hdsd.replica.v1.Part.localities:type_name -> hdsd.replica.v1.Group
-	10, // 38: hdsd.replica.v1.Refusal.id:type_name -> hdsd.replica.v1.OrderId
-	1,  // 39: hdsd.replica.v1.Refusal.kind:type_name -> hdsd.replica.v1.RefusalKind
-	2,  // 40: hdsd.replica.v1.Links.Link:input_type -> hdsd.replica.v1.Frame
-	2,  // 41: hdsd.replica.v1.Links.Link:output_type -> hdsd.replica.v1.Frame
-	41, // [41:42] is the sub-list for method output_type
-	40, // [40:41] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	10, // 6: hdsd.replica.v1.Report.sessions:type_name -> hdsd.replica.v1.Session
+	14, // 7: hdsd.replica.v1.Report.orders:type_name -> hdsd.replica.v1.Order
+	7,  // 8: hdsd.replica.v1.Report.clusters:type_name -> hdsd.replica.v1.Clusters
+	8,  // 9: hdsd.replica.v1.Clusters.changed:type_name -> hdsd.replica.v1.Cluster
+	9,  // 10: hdsd.replica.v1.Cluster.content:type_name -> hdsd.replica.v1.ClusterContent
+	11, // 11: hdsd.replica.v1.Session.node:type_name -> hdsd.replica.v1.Checker
+	12, // 12: hdsd.replica.v1.Checker.locality:type_name -> hdsd.replica.v1.Locality
+	30, // 13: hdsd.replica.v1.Checker.metadata:type_name -> hdsd.replica.v1.Checker.MetadataEntry
+	13, // 14: hdsd.replica.v1.Order.id:type_name -> hdsd.replica.v1.OrderId
+	17, // 15: hdsd.replica.v1.Order.set_override:type_name -> hdsd.replica.v1.Override
+	18, // 16: hdsd.replica.v1.Order.clear_overrides:type_name -> hdsd.replica.v1.ClearOverrides
+	19, // 17: hdsd.replica.v1.Order.freeze:type_name -> hdsd.replica.v1.Freeze
+	20, // 18: hdsd.replica.v1.Order.unfreeze:type_name -> hdsd.replica.v1.Unfreeze
+	21, // 19: hdsd.replica.v1.Order.set_trust:type_name -> hdsd.replica.v1.SetTrust
+	22, // 20: hdsd.replica.v1.Order.clear_trust:type_name -> hdsd.replica.v1.ClearTrust
+	23, // 21: hdsd.replica.v1.Order.annotate:type_name -> hdsd.replica.v1.Event
+	15, // 22: hdsd.replica.v1.Order.operator:type_name -> hdsd.replica.v1.Operator
+	32, // 23: hdsd.replica.v1.Operator.time:type_name -> google.protobuf.Timestamp
+	12, // 24: hdsd.replica.v1.Scope.locality:type_name -> hdsd.replica.v1.Locality
+	16, // 25: hdsd.replica.v1.Override.scope:type_name -> hdsd.replica.v1.Scope
+	33, // 26: hdsd.replica.v1.Override.status:type_name -> envoy.config.core.v3.HealthStatus
+	32, // 27: hdsd.replica.v1.Override.since:type_name -> google.protobuf.Timestamp
+	32, // 28: hdsd.replica.v1.Override.until:type_name -> google.protobuf.Timestamp
+	16, // 29: hdsd.replica.v1.ClearOverrides.scope:type_name -> hdsd.replica.v1.Scope
+	0,  // 30: hdsd.replica.v1.SetTrust.level:type_name -> hdsd.replica.v1.TrustLevel
+	32, // 31: hdsd.replica.v1.SetTrust.since:type_name -> google.protobuf.Timestamp
+	32, // 32: hdsd.replica.v1.Event.time:type_name -> google.protobuf.Timestamp
+	12, // 33: hdsd.replica.v1.Event.locality:type_name -> hdsd.replica.v1.Locality
+	4,  // 34: hdsd.replica.v1.Directions.term:type_name -> hdsd.replica.v1.Term
+	25, // 35: hdsd.replica.v1.Directions.assignments:type_name -> hdsd.replica.v1.Assignment
+	29, // 36: hdsd.replica.v1.Directions.refusals:type_name -> hdsd.replica.v1.Refusal
+	26, // 37: hdsd.replica.v1.Assignment.specifier:type_name -> hdsd.replica.v1.Specifier
+	27, // 38: hdsd.replica.v1.Specifier.clusters:type_name -> hdsd.replica.v1.Part
+	31, // 39: hdsd.replica.v1.Specifier.special:type_name -> hdsd.replica.v1.Specifier.SpecialEntry
+	28, // 40: hdsd.replica.v1.Part.localities:type_name -> hdsd.replica.v1.Group
+	13, // 41: hdsd.replica.v1.Refusal.id:type_name -> hdsd.replica.v1.OrderId
+	1,  // 42: hdsd.replica.v1.Refusal.kind:type_name -> hdsd.replica.v1.RefusalKind
+	2,  // 43: hdsd.replica.v1.Links.Link:input_type -> hdsd.replica.v1.Frame
+	2,  // 44: hdsd.replica.v1.Links.Link:output_type -> hdsd.replica.v1.Frame
+	44, // [44:45] is the sub-list for method output_type
+	43, // [43:44] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_replica_v1_link_proto_init() }
@@ -2354,7 +2680,7 @@ func file_hdsd_replica_v1_link_proto_init() {
 		(*Frame_Report)(nil),
 		(*Frame_Directions)(nil),
 	}
-	file_hdsd_replica_v1_link_proto_msgTypes[9].OneofWrappers = []any{
+	file_hdsd_replica_v1_link_proto_msgTypes[12].OneofWrappers = []any{
 		(*Order_SetOverride)(nil),
 		(*Order_ClearOverrides)(nil),
 		(*Order_Freeze)(nil),
@@ -2369,7 +2695,7 @@ func file_hdsd_replica_v1_link_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_replica_v1_link_proto_rawDesc), len(file_hdsd_replica_v1_link_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   27,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,96 @@
+package replica
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"hdsd/catalog"
+)
+
+// newUnion starts three replicas with different clusters: each has endpoints, or a cluster, that the others lack.
+func newUnion(t *testing.T, seed uint64) *lab {
+	l := newFleet(t, seed)
+	l.variants = map[string][]*catalog.Cluster{
+		"r1": prepare(web("pay", "/", 1, 5), web("shop", "/", 6, 6), web("web", "/", 12, 4), web("new", "/", 40, 3)),
+		"r2": prepare(web("pay", "/", 1, 5), web("shop", "/", 4, 8), web("web", "/", 12, 7)),
+		"r3": prepare(web("shop", "/", 6, 6), web("web", "/b", 12, 2), web("more", "/", 30, 3)),
+	}
+	for _, p := range l.running() {
+		l.schedule(l.between(0, 3*time.Second), p.deliver)
+	}
+	l.pass(60 * reportInterval)
+	l.settledOwn("at the beginning")
+	return l
+}
+
+// settledOwn checks that each replica publishes the truth about the endpoints of its own clusters.
+func (l *lab) settledOwn(when string) {
+	l.Helper()
+	for _, p := range l.running() {
+		for name, k := range p.clusters {
+			for i := range k.Hashes {
+				key := k.Checked.Key(i)
+				course, want := p.planes[key], l.trueStatus(key.Address)
+				if len(course) == 0 || course[len(course)-1].status != want {
+					l.Errorf("%s: %s publishes %s of %s as %v, which is %v", when, p.id, key.Address, name, course, want)
+				}
+			}
+		}
+	}
+}
+
+// TestTheUnionIsChecked covers endpoints and clusters that one replica has alone: the leader, or another one. No
+// change of leader moves the check of one.
+func TestTheUnionIsChecked(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			l := newUnion(t, seed)
+			l.prompt = true // the clusters arrive within a second
+			moves := func() (count int) {
+				for _, p := range l.running() {
+					count += p.moves
+				}
+				return count
+			}
+			before, promoted := moves(), l.promoted
+			for range 8 {
+				l.log.endEpoch()
+				l.pass(l.between(3*time.Second, 6*time.Second))
+				l.turn(fmt.Sprintf("10.0.0.%d:80", 1+l.IntN(42)))
+			}
+			l.pass(30 * reportInterval)
+			l.settledOwn("at the end")
+			if after := moves(); after != before {
+				t.Errorf("%d specifiers for checkers", after-before)
+			}
+			if l.promoted-promoted < 8 {
+				t.Errorf("%d promotions", l.promoted-promoted)
+			}
+			l.explained()
+		})
+	}
+}
+
+// TestDifferentReplicasSurviveFaults covers random faults of everything while replicas have different clusters.
+func TestDifferentReplicasSurviveFaults(t *testing.T) {
+	for seed := range uint64(30) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			l := newUnion(t, seed)
+			for range 40 {
+				l.fault()
+				l.pass(l.between(50*time.Millisecond, 4*time.Second))
+			}
+			l.log.away = false
+			for _, p := range l.running() {
+				p.fetch()
+			}
+			l.schedule(0, l.log.elect)
+			l.pass(90 * reportInterval)
+			l.settledOwn("at the end")
+			l.explained()
+			l.checkOrders()
+			l.checkHistory()
+		})
+	}
+}
