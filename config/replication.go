@@ -73,9 +73,6 @@ func checkReplication(c *checks, cfg *Config) {
 	}
 	c.duration("replication.commit_interval", r.GetCommitInterval(), minCommitInterval, maxCommitInterval)
 	const alone = "or remove replication, for one coordinator alone"
-	if cfg.GetRelay() != nil {
-		c.add("relay", "is not possible with replication yet: remove it, %s", alone)
-	}
 	if cfg.GetRecording() != nil {
 		c.add("recording", "is not possible with replication yet: remove it, %s", alone)
 	}

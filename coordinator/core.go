@@ -212,7 +212,7 @@ type snapshotMarker struct{ *core }
 
 func (s snapshotMarker) observe(_ time.Time, e machine.Effect) {
 	switch e := e.(type) {
-	case machine.ClustersChanged:
+	case machine.ClustersApplied:
 		for _, name := range e.Removed {
 			s.snapshots.Change(name)
 		}

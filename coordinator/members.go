@@ -3,7 +3,9 @@ package coordinator
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"hdsd/coordinator/attention"
 	"hdsd/coordinator/union"
 	"hdsd/log/etcd"
+	"hdsd/replica/clusters"
 )
 
 const (
@@ -20,6 +23,10 @@ const (
 	// problemPatience is how long a problem with an etcd that answers lasts until an operator should know. Most of
 	// them end with the next attempt.
 	problemPatience = 3 * time.Second
+
+	// differencePatience is how long replicas have different clusters until an operator should know. Sources do not tell
+	// all replicas at once.
+	differencePatience = 30 * time.Second
 )
 
 // members remembers the replicas that had a session, and since when none leads. Any goroutine may use it.
@@ -96,7 +103,23 @@ func (r *replicas) troubles() attention.Replication {
 	} else {
 		t.EngineLost = lasting(status.Problems, time.Now())
 	}
+	t.Differ = differing(r.core.replication.state.Load().differences, time.Now())
 	return t
+}
+
+// differing returns the replicas that have had other clusters than the leader for a while, with their names.
+func differing(all []clusters.Difference, now time.Time) (replicas []attention.Named) {
+	for _, d := range all {
+		if now.Sub(d.Since) < differencePatience {
+			continue
+		}
+		text := strings.Join(d.Names, ", ")
+		if further := d.Count - len(d.Names); further > 0 {
+			text += fmt.Sprintf(" and %d more", further)
+		}
+		replicas = append(replicas, attention.Named{Name: d.Replica, Reason: text, Since: d.Since})
+	}
+	return replicas
 }
 
 // lasting returns the oldest of the problems that a replica has with an etcd that answers, if it does not end by itself.

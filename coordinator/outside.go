@@ -48,7 +48,15 @@ func (n *outsideNames) titles(own []string) []string {
 }
 
 func (n *outsideNames) observe(_ time.Time, e machine.Effect) {
-	if e, ok := e.(machine.ClustersChanged); ok {
+	switch e := e.(type) {
+	case machine.ClustersChanged:
+		for _, name := range e.Removed {
+			n.remove(name)
+		}
+		for _, k := range e.Changed {
+			n.set(k.Source)
+		}
+	case machine.ClustersApplied: // those of other replicas, too
 		for _, name := range e.Removed {
 			n.remove(name)
 		}

@@ -26,6 +26,8 @@ type fleet struct {
 	t        *testing.T
 	etcd     string
 	clusters string
+	variants map[string]string // by replica: other clusters, or none
+	relays   map[string]*management
 	dirs     map[string]string
 	sites    map[string]*site
 }
@@ -42,12 +44,20 @@ func newFleet(t *testing.T, server *etcd.Server, clusters string, ids ...string)
 
 // start starts a replica, or starts it again.
 func (f *fleet) start(id string) *site {
-	f.sites[id] = newSite(f.t, f.dirs[id], f.configuration(id), f.clusters)
+	clusters, own := f.variants[id]
+	if !own {
+		clusters = f.clusters
+	}
+	f.sites[id] = newSite(f.t, f.dirs[id], f.configuration(id), clusters)
 	return f.sites[id]
 }
 
 func (f *fleet) configuration(id string) string {
-	return fmt.Sprintf("node_id: %s\nreplication: {etcd: {endpoints: [%q]}, peer: {address: \"127.0.0.1:0\"}, session_ttl: 1s}\n", id, f.etcd) + quick
+	text := quick
+	if m := f.relays[id]; m != nil {
+		text = relaying(m, "")
+	}
+	return fmt.Sprintf("node_id: %s\nreplication: {etcd: {endpoints: [%q]}, peer: {address: \"127.0.0.1:0\"}, session_ttl: 1s}\n", id, f.etcd) + text
 }
 
 // stop stops a replica.

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"hdsd/coordinator/attention"
 	"hdsd/log/etcd"
 	"hdsd/notify"
+	"hdsd/replica/clusters"
 )
 
 // TestReplicasNotify of each trouble, and of none where there is one coordinator alone.
@@ -38,5 +40,18 @@ func TestLastingProblems(t *testing.T) {
 	}
 	if found := lasting(problems, noon.Add(problemPatience)); found.Reason != etcd.ErrDuplicate.Error() || !found.Since.Equal(noon) {
 		t.Errorf("later: %+v", found)
+	}
+}
+
+// TestLastingDifferences are those of which an operator should know, with the clusters.
+func TestLastingDifferences(t *testing.T) {
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	found := differing([]clusters.Difference{
+		{Replica: "hdsd-2", Count: 2, Names: []string{"a", "b"}, Since: noon}, {Replica: "hdsd-3", Count: 9, Names: []string{"a", "b", "c"}, Since: noon},
+		{Replica: "hdsd-4", Count: 1, Names: []string{"a"}, Since: noon.Add(1)},
+	}, noon.Add(differencePatience))
+	want := []attention.Named{{Name: "hdsd-2", Reason: "a, b", Since: noon}, {Name: "hdsd-3", Reason: "a, b, c and 6 more", Since: noon}}
+	if !slices.Equal(found, want) {
+		t.Errorf("%+v", found)
 	}
 }

@@ -12,7 +12,9 @@ import (
 
 	"hdsd/log"
 	"hdsd/machine"
+	"hdsd/relay"
 	"hdsd/replica"
+	"hdsd/replica/clusters"
 	"hdsd/store"
 )
 
@@ -57,6 +59,8 @@ type replicaState struct {
 	position uint64    // latest entry that it has published and given to the store
 	time     time.Time // when it did
 	fault    error     // why it cannot read the log; nil: it can
+
+	differences []clusters.Difference // between the leader, which is this replica, and others
 }
 
 func (r *replication) change(change func(*replicaState)) {
@@ -101,8 +105,19 @@ func (c *core) stepReplica(now time.Time, e replica.Event) {
 	c.current = currentStep{now, time.Now()}
 	r := c.replication
 	r.Step(now, e, r.yield)
+	if _, ok := e.(replica.Tick); ok {
+		r.noteDifferences()
+	}
 	if found := r.events.takeFound(); len(found) > 0 {
 		r.Step(now, replica.Noted{Events: found}, r.yield)
+	}
+}
+
+// noteDifferences notes which replicas have other clusters. The clients of the relay differ by nature.
+func (r *replication) noteDifferences() {
+	latest, known := r.Differences(relay.SourceName), r.state.Load().differences
+	if len(latest) != len(known) || len(latest) > 0 && &latest[0] != &known[0] {
+		r.change(func(s *replicaState) { s.differences = latest })
 	}
 }
 

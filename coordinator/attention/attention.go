@@ -28,6 +28,7 @@ const (
 	TooFewCheckers  Kind = "TOO_FEW_CHECKERS"
 	ReplicaLost     Kind = "REPLICA_LOST"
 	HealthHeld      Kind = "HEALTH_HELD"
+	ReplicasDiffer  Kind = "REPLICAS_DIFFER"
 	CheckerDoubted  Kind = "CHECKER_DOUBTED"
 	CheckerSilent   Kind = "CHECKER_SILENT"
 	CheckerBlind    Kind = "CHECKER_BLIND"
@@ -43,7 +44,7 @@ const (
 // order has the kinds as Of lists them.
 var order = []Kind{
 	NoCheckers, NotReady, NoLeader, EngineLost, ClusterDown, NoHealthy, ZoneDown, Panic, ClusterHalfDown, NotChecked, TooFewCheckers, ReplicaLost,
-	HealthHeld, CheckerDoubted, CheckerSilent, CheckerBlind, PlanesRefusing, SourceBroken, ShrinkageHeld, HistoryFailing, MessagesWait, ProbesLimited, Frozen,
+	HealthHeld, CheckerDoubted, CheckerSilent, CheckerBlind, PlanesRefusing, SourceBroken, ShrinkageHeld, ReplicasDiffer, HistoryFailing, MessagesWait, ProbesLimited, Frozen,
 }
 
 // Compare orders kinds, the worst first and those of a newer release last.
@@ -219,6 +220,9 @@ func Of(f *Facts) []Item {
 			Kind: ShrinkageHeld, Name: s.Name, Since: s.Since, Command: "hdsd source list",
 			Text: fmt.Sprintf("what source %s took away is %s", s.Name, s.Reason),
 		})
+	}
+	for _, r := range f.Replication.Differ {
+		items = append(items, Item{Kind: ReplicasDiffer, Name: r.Name, Since: r.Since, Command: "hdsd source list", Text: ReplicasDifferText(r.Name, r.Reason)})
 	}
 	if reason := f.History.Reason; reason != "" {
 		items = append(items, Item{Kind: HistoryFailing, Since: f.History.Since, Command: "hdsd history --newest-first --limit 20", Text: "history is not being written: " + reason})

@@ -34,7 +34,7 @@ func TestWorstFirst(t *testing.T) {
 		},
 		Zones:     []attention.Group{{Name: "eu/a", Endpoints: 6, Down: 6, Since: noon}, {Name: "eu/b", Endpoints: 4}, {Name: "eu/c", Endpoints: 1, Down: 1}},
 		Unchecked: []attention.Named{at("db"), at("cache")},
-		NotReady:  at(""), Replication: attention.Replication{NoLeader: at(""), EngineLost: at(""), Lost: []attention.Named{at("hdsd-3")}}, Held: 1, HeldSince: noon,
+		NotReady:  at(""), Replication: attention.Replication{NoLeader: at(""), EngineLost: at(""), Lost: []attention.Named{at("hdsd-3")}, Differ: []attention.Named{at("hdsd-2")}}, Held: 1, HeldSince: noon,
 		Checkers: attention.Checkers{Doubted: []attention.Named{at("c1")}, Silent: []attention.Named{at("c2")}, Blind: []attention.Named{at("c3")}},
 		Refusing: at(""), Broken: []attention.Named{at("file")}, Shrunk: []attention.Named{at("mesh")}, History: at(""), Frozen: at(""), Waiting: at("caller a"), WaitingAnswers: at("caller b"), ProbeLimit: at(""),
 	}
@@ -69,6 +69,7 @@ func TestWorstFirst(t *testing.T) {
 		"DATA_PLANES_REFUSING : hdsd clients",
 		"SOURCE_BROKEN file: hdsd source list",
 		"SHRINKAGE_HELD mesh: hdsd source list",
+		"REPLICAS_DIFFER hdsd-2: hdsd source list",
 		"HISTORY_FAILING : hdsd history --newest-first --limit 20",
 		"MESSAGES_WAIT : hdsd checkers",
 		"MESSAGES_WAIT : hdsd clients",

@@ -1,6 +1,6 @@
 package attention
 
-// ReplicasCommand is the next command for NoLeader, EngineLost and ReplicaLost.
+// ReplicasCommand is the next command for the kinds of replicas.
 const ReplicasCommand = "hdsd replicas"
 
 // Replication is what is wrong with several replicas, as one of them sees it.
@@ -8,6 +8,7 @@ type Replication struct {
 	NoLeader   Named   // reason why no replica leads; no name
 	EngineLost Named   // reason why etcd does not serve this replica; no name
 	Lost       []Named // replicas that are gone
+	Differ     []Named // replicas with other clusters than the leader; the reason names the clusters
 }
 
 // NoLeaderText is the text of NoLeader.
@@ -38,6 +39,12 @@ func EngineLostText(reason string) string {
 func ReplicaLostText(replica, reason string) string {
 	return "replica " + replica + " is gone: " + reason + "; traffic is not affected: its checkers and data planes connect to the others; " +
 		"start it again, before another one fails"
+}
+
+// ReplicasDifferText is the text of ReplicasDiffer.
+func ReplicasDifferText(replica, clusters string) string {
+	return "the sources of replica " + replica + " and of the leader differ in " + clusters + ": each replica publishes what its own sources have, and all endpoints are checked; " +
+		"see whether the same files, and the same management servers, reach all replicas"
 }
 
 // OfReplica reports whether a kind is about one replica, not about all that the replicas check.

@@ -31,7 +31,7 @@ type Process struct {
 	Waiting, WaitingAnswers attention.Named
 }
 
-// withoutReasons returns the troubles of replicas for callers that may not see all clusters.
+// withoutReasons returns the troubles of replicas for callers that may not see all clusters: without names of clusters.
 func withoutReasons(r *attention.Replication) attention.Replication {
 	shown := attention.Replication{NoLeader: r.NoLeader, EngineLost: r.EngineLost, Lost: slices.Clone(r.Lost)}
 	hide(&shown.NoLeader.Reason)

@@ -4506,7 +4506,8 @@ type Attention struct {
 	// NO_HEALTHY_ENDPOINT, ZONE_DOWN, PANIC, CLUSTER_HALF_DOWN, NOT_CHECKED,
 	// TOO_FEW_CHECKERS, REPLICA_LOST, HEALTH_HELD, CHECKER_DOUBTED, CHECKER_SILENT,
 	// CHECKER_BLIND, DATA_PLANES_REFUSING, SOURCE_BROKEN, SHRINKAGE_HELD,
-	// HISTORY_FAILING, MESSAGES_WAIT, PROBE_LIMIT_REACHED or FROZEN.
+	// REPLICAS_DIFFER, HISTORY_FAILING, MESSAGES_WAIT, PROBE_LIMIT_REACHED or
+	// FROZEN.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The cluster; empty if it is not about one.
 	Cluster string `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`

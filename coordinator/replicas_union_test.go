@@ -1,0 +1,125 @@
+package coordinator_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
+	"hdsd/test/etcd"
+)
+
+// TestReplicasHaveDifferentClusters covers that each replica publishes what its own files have, with the health of
+// all endpoints, whoever leads.
+func TestReplicasHaveDifferentClusters(t *testing.T) {
+	t.Parallel()
+	common, status := upstream(t)
+	alone, aloneStatus := upstream(t)
+	extra, extraStatus := upstream(t)
+	f := newFleet(t, etcd.Start(t), static("web", common))
+	f.variants = map[string]string{"r2": static("web", common, alone), "r3": static("web", common) + static("extra", extra)}
+	ids := []string{"r1", "r2", "r3"}
+	for _, id := range ids {
+		f.dirs[id] = t.TempDir()
+		f.start(id)
+	}
+	planes := map[string]*plane{}
+	connect := func(id string) {
+		f.sites[id].checker("checker-" + id)
+		planes[id] = f.sites[id].plane()
+	}
+	for _, id := range ids {
+		connect(id)
+	}
+	wants := func(web, webAlone, extra string) {
+		t.Helper()
+		for id, s := range f.sites {
+			want := map[string]string{"r1": web + " ", "r2": web + " " + webAlone + " ", "r3": web + " "}[id]
+			s.eventually("the health at the data planes of "+id, func() bool { return strings.HasPrefix(planes[id].told("web"), want) })
+		}
+		if s := f.sites["r3"]; s != nil {
+			s.eventually("the health of the cluster of one replica", func() bool { return strings.HasPrefix(planes["r3"].told("extra"), extra+" ") })
+		}
+	}
+	wants("HEALTHY", "HEALTHY", "HEALTHY")
+	for _, down := range []int32{http.StatusServiceUnavailable, http.StatusOK, http.StatusServiceUnavailable} {
+		aloneStatus.Store(down)
+		extraStatus.Store(down)
+		want := "HEALTHY"
+		if down != http.StatusOK {
+			want = "UNHEALTHY"
+		}
+		wants("HEALTHY", want, want)
+		leader := f.leader()
+		f.stop(leader)
+		f.start(leader).ready()
+		connect(leader)
+		wants("HEALTHY", want, want)
+	}
+	status.Store(http.StatusServiceUnavailable)
+	wants("UNHEALTHY", "UNHEALTHY", "UNHEALTHY")
+	for _, path := range []string{"/v1/transitions?cluster=web", "/v1/transitions?cluster=extra"} {
+		f.same(path)
+	}
+	f.eventually("web", alone, "UNHEALTHY") // any replica answers for all
+	f.eventually("extra", extra, "UNHEALTHY")
+	if _, text := f.sites["r1"].get("/v1/transitions?cluster=extra"); strings.Count(text, `"to":"UNHEALTHY"`) != 2 {
+		t.Errorf("the history of an endpoint that another replica has: %s", text)
+	}
+}
+
+// TestReplicasRelay covers replicas whose data planes get different clusters from their control planes.
+func TestReplicasRelay(t *testing.T) {
+	t.Parallel()
+	common, _ := upstream(t)
+	alone, aloneStatus := upstream(t)
+	f := newFleet(t, etcd.Start(t), "")
+	f.variants, f.relays = map[string]string{}, map[string]*management{}
+	clients := map[string]*client{}
+	ids := []string{"r1", "r2", "r3"}
+	for _, id := range ids {
+		m := newManagement(t)
+		m.come()
+		addresses := []string{common}
+		if id == "r2" {
+			addresses = append(addresses, alone)
+		}
+		m.says(byEDS("web"), endpoints("web", corev3.HealthStatus_UNKNOWN, addresses...))
+		f.relays[id], f.variants[id], f.dirs[id] = m, "", t.TempDir()
+		f.start(id).checker("checker-" + id)
+	}
+	for _, id := range ids {
+		f.sites[id].ready()
+		clients[id] = f.sites[id].client(true, "edge-"+id, "web")
+	}
+	wants := func(health string) {
+		t.Helper()
+		for _, id := range []string{"r1", "r3"} {
+			f.sites[id].eventually("health from the relay of "+id, func() bool { return healthAt(clients[id]) == "HEALTHY" })
+		}
+		f.sites["r2"].eventually("health from the relay of r2", func() bool { return healthAt(clients["r2"]) == "HEALTHY "+health })
+	}
+	wants("HEALTHY")
+	aloneStatus.Store(http.StatusServiceUnavailable)
+	wants("UNHEALTHY")
+	leader := f.leader()
+	f.stop(leader)
+	f.start(leader).ready()
+	f.sites[leader].checker("checker-" + leader)
+	clients[leader] = f.sites[leader].client(true, "edge-"+leader, "web")
+	wants("UNHEALTHY")
+	aloneStatus.Store(http.StatusOK)
+	wants("HEALTHY")
+}
+
+// healthAt returns the health of all endpoints of a cluster at a data plane.
+func healthAt(c *client) string {
+	var all []string
+	for _, group := range c.assignment("web").GetEndpoints() {
+		for _, e := range group.GetLbEndpoints() {
+			all = append(all, e.GetHealthStatus().String())
+		}
+	}
+	return strings.Join(all, " ")
+}
