@@ -16,7 +16,7 @@
 // # Terms
 //
 // A leader that has won an epoch reads the log up to its head. Then a Term begins: it sends a Welcome to each replica,
-// which answers with a full Report: its checkers, its orders, and its clusters. When all have told their clusters, or
+// which answers with a full Report as soon as etcd says, too, who leads: its checkers, its orders, and its clusters. When all have told their clusters, or
 // after a second, the leader makes a Machine of the state that the entries come to and of the union of the
 // clusters (package replica/clusters). Changes follow. Messages of another term are ignored, and so
 // are late messages of an earlier link. After a link has opened anew, Welcome and full Report come again.

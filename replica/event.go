@@ -55,8 +55,13 @@ type (
 	}
 	// Lost reports that the replica is not the leader of an epoch any more.
 	Lost struct{ Epoch int64 }
-	// Members tells the replicas that have a session, this one too.
-	Members struct{ Replicas []string }
+	// Members tells the replicas that have a session, this one too, and which one leads, since which epoch; empty and 0
+	// if none does.
+	Members struct {
+		Replicas []string
+		Leader   string
+		Epoch    int64
+	}
 	// Committed reports that an entry is in the log.
 	Committed struct {
 		Epoch    int64

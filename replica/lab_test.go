@@ -200,6 +200,7 @@ func (g *simLog) elect() {
 	g.epoch += 1 + g.Int64N(3)
 	g.leader = candidates[g.IntN(len(candidates))]
 	g.leader.post(0, g.between(0, 20*time.Millisecond), Won{g.epoch, uint64(len(g.entries))})
+	g.tellMembers()
 }
 
 // running returns the processes in the order of their ids.
@@ -210,7 +211,7 @@ func (l *lab) running() (all []*process) {
 	return all
 }
 
-// tellMembers tells all replicas which of them have a session.
+// tellMembers tells all replicas which of them have a session, and which one leads.
 func (g *simLog) tellMembers() {
 	var members []string
 	for _, p := range g.running() {
@@ -219,7 +220,11 @@ func (g *simLog) tellMembers() {
 		}
 	}
 	for _, id := range members {
-		g.processes[id].post(5, g.between(0, 50*time.Millisecond), Members{members})
+		m := Members{Replicas: members}
+		if g.leader != nil {
+			m.Leader, m.Epoch = g.leader.id, g.epoch
+		}
+		g.processes[id].post(5, g.between(0, 50*time.Millisecond), m)
 	}
 }
 

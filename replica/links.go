@@ -40,10 +40,10 @@ func (e Received) handle(r *Replica, now time.Time) {
 		return // a late message of an earlier link
 	}
 	id := e.Message.term()
-	r.learn(id.Epoch)
 	switch m := e.Message.(type) {
 	case Welcome:
-		r.join(e.Replica, l, &m)
+		l.welcome = &m
+		r.join()
 	case Report:
 		if r.term != nil && r.term.id == id {
 			r.hear(now, e.Replica, &m)
@@ -55,12 +55,20 @@ func (e Received) handle(r *Replica, now time.Time) {
 	}
 }
 
-// join makes a replica the leader to report to.
-func (r *Replica) join(replica string, l *link, m *Welcome) {
+// join makes the replica that etcd has elected the leader to report to, when it has said welcome. What others claim does
+// not count.
+func (r *Replica) join() {
+	l := r.links[r.elected.replica]
+	if l == nil || l.welcome == nil || l.welcome.Term.Epoch != r.elected.epoch {
+		return
+	}
+	m := l.welcome
+	l.welcome = nil
+	r.learn(m.Term.Epoch)
 	if m.Term.Epoch < r.epoch || m.Term.Epoch == r.leader.term.Epoch && m.Term.Round < r.leader.term.Round || r.term != nil {
 		return
 	}
-	r.leader = leader{term: m.Term, replica: replica, link: l.number, full: true}
+	r.leader = leader{term: m.Term, replica: r.elected.replica, link: l.number, full: true}
 	r.orders.begin(m.Term, m.Head)
 }
 

@@ -30,18 +30,19 @@ type Replica struct {
 
 	// The log.
 	position uint64 // sequence of the latest entry
-	epoch    int64  // the latest one in the log or in a message
+	epoch    int64  // the latest one in the log or of a leader
 	joiner   batch.Joiner
 	fault    error // why this replica cannot read the log; nil: it can
 
 	own   *clusters.Own // the clusters of this replica's sources
 	begun bool          // the servers listen
 
-	roster *roster
-	orders orders
-	links  map[string]*link
-	leader leader
-	absent map[string]time.Time // other replicas, and since when they have no session; zero: they have one
+	roster  *roster
+	orders  orders
+	links   map[string]*link
+	leader  leader
+	elected elected
+	absent  map[string]time.Time // other replicas, and since when they have no session; zero: they have one
 
 	// Leading.
 	won       *Won // nil: this replica does not lead
@@ -62,8 +63,15 @@ type schedule struct {
 // link is a link to a replica.
 type link struct {
 	number   uint64
-	busy     bool // a message is on its way
-	welcomed Term // the other side knows that this replica leads
+	busy     bool     // a message is on its way
+	welcomed Term     // the other side knows that this replica leads
+	welcome  *Welcome // of the other side, until etcd says that it leads; nil: none
+}
+
+// elected is the latest leader that etcd tells of.
+type elected struct {
+	replica string
+	epoch   int64
 }
 
 // leader is the leader that this replica reports to.
@@ -355,6 +363,10 @@ func (r *Replica) beginTerm(now time.Time) {
 }
 
 func (e Members) handle(r *Replica, now time.Time) {
+	if e.Epoch != 0 {
+		r.elected = elected{e.Leader, e.Epoch}
+		r.join()
+	}
 	for replica, since := range r.absent {
 		if present := slices.Contains(e.Replicas, replica); !present && since.IsZero() {
 			r.absent[replica] = now

@@ -172,6 +172,7 @@ func TestReportsOfAQuietFollower(t *testing.T) {
 			sent++
 		}
 	}
+	r.Step(start, Members{Replicas: []string{"r1", "r2"}, Leader: "r2", Epoch: 1}, take)
 	r.Step(start, LinkOpened{Replica: "r2", Link: 1}, take)
 	r.Step(start, Received{Replica: "r2", Link: 1, Message: Welcome{Term: Term{Epoch: 1, Round: 1}}}, take)
 	const seconds = 10

@@ -288,7 +288,7 @@ func (e *Engine) tellMembers(ctx context.Context) {
 				ids = append(ids, view.Members[i].ID)
 			}
 			e.options.Viewed(&view)
-			e.options.Post(replica.Members{Replicas: ids})
+			e.options.Post(replica.Members{Replicas: ids, Leader: view.Leader, Epoch: view.Epoch})
 		}
 		select {
 		case <-changed:

@@ -185,7 +185,7 @@ func TestTwoReplicasDecideAsOne(t *testing.T) {
 				p.post(replica.Local{Event: machine.Delivered{Delivery: catalog.Delivery{
 					Rules: clusterRules, Changed: []catalog.Change{{Cluster: k}}, Answered: map[string]bool{"local": true}, Complete: true,
 				}}})
-				p.post(replica.Members{Replicas: []string{"a", "b"}})
+				p.post(replica.Members{Replicas: []string{"a", "b"}, Leader: []string{"a", "b"}[leads], Epoch: 1})
 				p.post(replica.Begun{})
 			}
 			follower.post(replica.Local{Event: machine.Connected{Checker: health.Checker{

@@ -1,0 +1,182 @@
+package link
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"hdsd/catalog"
+	"hdsd/log"
+	"hdsd/machine"
+	"hdsd/replica"
+	"hdsd/source/sample"
+)
+
+// victim is a replica that gets messages of a hostile one. It has a checker, and a log of its own.
+type victim struct {
+	t       *testing.T
+	replica *replica.Replica
+	now     time.Time
+	head    uint64
+	serial  uint64
+	reports map[string]int // number of reports to each replica
+}
+
+func newVictim(t *testing.T) *victim {
+	v := &victim{t: t, now: start, reports: map[string]int{}, replica: replica.New(replica.Options{
+		ID: "b", Process: 7, Timing: machine.Timing{Report: time.Second, Grace: time.Second, Settle: time.Second}, MaxPayload: 1 << 20,
+	}, log.State{TakenOver: map[string]bool{}}, 0)}
+	v.step(replica.Begun{})
+	v.step(replica.Local{Event: machine.Delivered{Delivery: catalog.Delivery{
+		Rules: rules, Changed: []catalog.Change{{Cluster: catalog.Prepare(sample.Web("web", "10.0.0.1:80", "10.0.0.2:80"), rules)}},
+		Answered: map[string]bool{"local": true}, Complete: true,
+	}}})
+	v.step(replica.Members{Replicas: []string{"a", "b"}, Leader: "a", Epoch: 3})
+	v.step(replica.Local{Event: machine.Connected{Checker: *draw{rand.New(rand.NewPCG(1, 1))}.checker("0")}})
+	v.step(replica.LinkOpened{Replica: "a", Link: 1})
+	return v
+}
+
+// step handles an event, and what follows from it.
+func (v *victim) step(e replica.Event) {
+	for next := []replica.Event{e}; len(next) > 0; next = next[1:] {
+		v.now = v.now.Add(10 * time.Millisecond)
+		v.replica.Step(v.now, next[0], func(e replica.Effect) {
+			switch e := e.(type) {
+			case replica.Commit:
+				v.head = e.Sequence
+				next = append(next, replica.Committed{Epoch: e.Epoch, Sequence: e.Sequence}, replica.Read{Sequence: e.Sequence, Epoch: e.Epoch, Payload: e.Payload})
+			case replica.Send:
+				if _, err := encode(e.Message); err != nil {
+					v.t.Errorf("its own message ends the link: %v", err)
+				}
+				if _, ok := e.Message.(replica.Report); ok {
+					v.reports[e.Replica]++
+				}
+				next = append(next, replica.Sent{Replica: e.Replica, Link: e.Link})
+			case replica.Assigned:
+				_, _ = e.Specifier.Encode()
+				next = append(next, replica.Local{Event: machine.Followed{Checker: e.Checker, Specifier: e.Specifier}})
+			case replica.Faulted:
+				v.t.Errorf("the log cannot be read any more: %v", e.Err)
+			}
+		})
+	}
+}
+
+// lead makes the victim the leader of an epoch.
+func (v *victim) lead(epoch int64) {
+	v.step(replica.Won{Epoch: epoch, Head: v.head})
+	v.step(replica.Tick{})
+}
+
+// TestHostileMessages lets a replica with a valid certificate send anything, to a leader and to a follower.
+func TestHostileMessages(t *testing.T) {
+	for seed := range uint64(300) {
+		d := draw{rand.New(rand.NewPCG(seed, 2))}
+		hostile(t, d.maybe(), func() (replica.Message, bool) { return d.message(), d.IntN(20) > 0 })
+	}
+}
+
+// FuzzReplica has a replica handle messages with any content.
+func FuzzReplica(f *testing.F) {
+	for seed := range uint64(30) {
+		d := draw{rand.New(rand.NewPCG(seed, 1))}
+		f.Add(seed%2 == 0, carried(f, d.message()), carried(f, d.message()), carried(f, d.message()))
+	}
+	f.Fuzz(func(t *testing.T, leads bool, first, second, third []byte) {
+		frames := [][]byte{first, second, third}
+		hostile(t, leads, func() (m replica.Message, more bool) {
+			for len(frames) > 0 && m == nil {
+				m, _ = read(newDecoder(), frames[0])
+				frames = frames[1:]
+			}
+			return m, m != nil
+		})
+	})
+}
+
+// hostile gives messages to a replica. Their terms are those that it has.
+func hostile(t *testing.T, leads bool, next func() (replica.Message, bool)) {
+	v := newVictim(t)
+	term := replica.Term{Epoch: 3, Round: 1}
+	if leads {
+		v.lead(3)
+	} else {
+		v.step(replica.Received{Replica: "a", Link: 1, Message: replica.Welcome{Term: term}})
+	}
+	for m, more := next(); more; m, more = next() {
+		switch e := m.(type) {
+		case replica.Welcome:
+			e.Term = term
+			m = e
+		case replica.Report:
+			e.Term = term
+			m = e
+		case replica.Directions:
+			e.Term = term
+			for i := range e.Assignments {
+				v.serial++
+				a := &e.Assignments[i]
+				a.Checker, a.Session, a.Serial = "0", 8, v.serial
+			}
+			m = e
+		}
+		v.step(replica.Received{Replica: "a", Link: 1, Message: m})
+		v.step(replica.Tick{})
+	}
+	for range 5 {
+		v.now = v.now.Add(time.Second)
+		v.step(replica.Tick{})
+	}
+	v.lead(9)
+	if v.replica.Machine() == nil {
+		t.Error("it does not lead any more")
+	}
+}
+
+
+// TestOnlyEtcdTellsWhoLeads covers replicas that claim to lead: they neither depose the leader nor take its place.
+func TestOnlyEtcdTellsWhoLeads(t *testing.T) {
+	claims := []replica.Message{
+		replica.Welcome{Term: replica.Term{Epoch: math.MaxInt64}},
+		replica.Report{Term: replica.Term{Epoch: math.MaxInt64}},
+		replica.Directions{Term: replica.Term{Epoch: math.MaxInt64}},
+		replica.Welcome{Term: replica.Term{Epoch: 3, Round: math.MaxUint64}},
+	}
+	for i, m := range claims {
+		leader := newVictim(t)
+		leader.step(replica.Members{Replicas: []string{"a", "b"}, Leader: "b", Epoch: 3})
+		leader.lead(3)
+		leader.step(replica.Received{Replica: "a", Link: 1, Message: m})
+		if leader.replica.Machine() == nil {
+			t.Errorf("claim %d deposes the leader", i)
+		}
+		leader.step(replica.Lost{Epoch: 3})
+		if leader.lead(5); leader.replica.Machine() == nil {
+			t.Errorf("after claim %d, the replica cannot lead any more", i)
+		}
+
+		follower := newVictim(t)
+		follower.step(replica.LinkOpened{Replica: "c", Link: 2})
+		follower.step(replica.Members{Replicas: []string{"a", "b", "c"}, Leader: "c", Epoch: 3})
+		follower.step(replica.Received{Replica: "a", Link: 1, Message: m})
+		follower.step(replica.Received{Replica: "c", Link: 2, Message: replica.Welcome{Term: replica.Term{Epoch: 3, Round: 1}}})
+		if follower.reports["a"] > 0 || follower.reports["c"] == 0 {
+			t.Errorf("after claim %d, the reports go to %v", i, follower.reports)
+		}
+	}
+}
+
+// TestAWelcomeMayBeEarly covers a leader that a replica hears of before etcd tells it.
+func TestAWelcomeMayBeEarly(t *testing.T) {
+	v := newVictim(t)
+	v.step(replica.Received{Replica: "a", Link: 1, Message: replica.Welcome{Term: replica.Term{Epoch: 4, Round: 1}}})
+	if v.reports["a"] > 0 {
+		t.Error("it reports to a replica that does not lead yet")
+	}
+	if v.step(replica.Members{Replicas: []string{"a", "b"}, Leader: "a", Epoch: 4}); v.reports["a"] == 0 {
+		t.Error("it does not report to the leader")
+	}
+}
