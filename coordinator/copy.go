@@ -71,14 +71,14 @@ func (r *replicas) copyFrom(ctx context.Context, from *etcd.Member, fleet string
 		return nil, err
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	stream, err := replicav1.NewPeersClient(conn).Copy(ctx, &replicav1.CopyRequest{Fleet: fleet})
 	if err != nil {
 		return nil, err
 	}
-	reader := &copyReader{stream: stream}
-	if reader.rest, err = reader.next(); err != nil { // the replica has no copy
+	reader := &copyReader{stream: stream, cancel: cancel}
+	if reader.rest, err = reader.next(firstPatience); err != nil { // the replica has no copy
 		return nil, err
 	}
 	start := time.Now()

@@ -1,9 +1,15 @@
 package coordinator
 
 import (
+	"context"
+	"errors"
+	"io"
+	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -55,4 +61,50 @@ func TestCopiesAreBounded(t *testing.T) {
 	if err := service.Copy(&replicav1.CopyRequest{Fleet: "another"}, nil); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("a copy of another fleet: %v", err)
 	}
+}
+
+// untaken is a copy whose receiver takes nothing.
+type untaken struct {
+	grpc.ServerStreamingServer[replicav1.CopyResponse]
+	ctx context.Context
+}
+
+func (u untaken) Send(*replicav1.CopyResponse) error {
+	<-u.ctx.Done()
+	return u.ctx.Err()
+}
+
+// unsent is a copy whose sender sends nothing.
+type unsent struct {
+	grpc.ServerStreamingClient[replicav1.CopyResponse]
+	ctx context.Context
+}
+
+func (u unsent) Context() context.Context { return u.ctx }
+
+func (u unsent) Recv() (*replicav1.CopyResponse, error) {
+	<-u.ctx.Done()
+	return nil, u.ctx.Err()
+}
+
+// TestCopiesDoNotStall covers a replica that takes no part of its copy, and one that sends none.
+func TestCopiesDoNotStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file, err := os.CreateTemp(t.TempDir(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		if err := file.Truncate(copyPart); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		if _, err := sendFile(file, untaken{ctx: ctx}); status.Code(err) != codes.DeadlineExceeded {
+			t.Errorf("the sender ends with %v", err)
+		}
+		reader := &copyReader{stream: unsent{ctx: ctx}, cancel: cancel}
+		if _, err := io.ReadAll(reader); !errors.Is(err, errStalled) {
+			t.Errorf("the receiver ends with %v", err)
+		}
+	})
 }

@@ -140,13 +140,33 @@ func (s peerService) Copy(r *replicav1.CopyRequest, stream grpc.ServerStreamingS
 	return err
 }
 
+const (
+	// partPatience is the longest time for a part of a copy. A replica that takes nothing must not keep others from theirs.
+	partPatience = 30 * time.Second
+
+	// firstPatience is the longest time for the first part, before which the other replica makes its copy.
+	firstPatience = 10 * time.Minute
+)
+
+// sendPart sends a part of a copy.
+func sendPart(part []byte, stream grpc.ServerStreamingServer[replicav1.CopyResponse]) error {
+	sent := make(chan error, 1)
+	go func() { sent <- stream.Send(&replicav1.CopyResponse{Data: part}) }() // ends with the call
+	select {
+	case err := <-sent:
+		return err
+	case <-time.After(partPatience):
+		return status.Errorf(codes.DeadlineExceeded, "the next part of the copy has waited for %v for the replica to take it", partPatience)
+	}
+}
+
 // sendFile sends a file in parts.
 func sendFile(file *os.File, stream grpc.ServerStreamingServer[replicav1.CopyResponse]) (size int64, err error) {
 	for {
 		part := make([]byte, copyPart)
 		n, err := io.ReadFull(file, part)
 		if n > 0 {
-			if err := stream.Send(&replicav1.CopyResponse{Data: part[:n]}); err != nil {
+			if err := sendPart(part[:n], stream); err != nil {
 				return size, err
 			}
 			size += int64(n)
@@ -163,13 +183,14 @@ func sendFile(file *os.File, stream grpc.ServerStreamingServer[replicav1.CopyRes
 // copyReader reads the parts of a copy.
 type copyReader struct {
 	stream grpc.ServerStreamingClient[replicav1.CopyResponse]
+	cancel func(error) // of the stream
 	rest   []byte
 }
 
 // Read implements io.Reader.
 func (c *copyReader) Read(p []byte) (int, error) {
 	for len(c.rest) == 0 {
-		part, err := c.next()
+		part, err := c.next(partPatience)
 		if err != nil {
 			return 0, err
 		}
@@ -180,8 +201,15 @@ func (c *copyReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next reads the next part.
-func (c *copyReader) next() ([]byte, error) {
+// next reads the next part, which may take some time.
+func (c *copyReader) next(patience time.Duration) ([]byte, error) {
+	timer := time.AfterFunc(patience, func() { c.cancel(errStalled) })
+	defer timer.Stop()
 	part, err := c.stream.Recv()
+	if cause := context.Cause(c.stream.Context()); err != nil && errors.Is(cause, errStalled) {
+		err = cause
+	}
 	return part.GetData(), err
 }
+
+var errStalled = errors.New("the replica does not go on with the copy")

@@ -24,12 +24,16 @@ import (
 	"hdsd/log"
 	"hdsd/log/etcd"
 	"hdsd/machine"
+	"hdsd/peer/limit/inflight"
 	"hdsd/replica"
 	"hdsd/replica/engine"
 	"hdsd/replica/link"
 	"hdsd/replica/maintenance"
 	"hdsd/store"
 )
+
+// maxPeerStreams bounds the calls of a connection of another replica. Further ones wait.
+const maxPeerStreams = 100
 
 // replicas holds the session of this replica at etcd, and what joins it to the other replicas. Nil is a coordinator
 // alone.
@@ -97,7 +101,9 @@ func (r *replicas) open(conf *configv1.Replication, s *servers) (err error) {
 		r.probe.observe(e)
 		r.core.postShared(e)
 	})
-	r.server = grpc.NewServer(append(link.ServerOptions(), grpc.Creds(server))...)
+	bytes := inflight.NewBudget(2 * link.MaxMessage) // half of it for large ones
+	bytes.Largest, bytes.LargestField = link.MaxMessage, "MaxMessage of replica/link"
+	r.server = grpc.NewServer(append(append(link.ServerOptions(), grpc.MaxConcurrentStreams(maxPeerStreams)), bytes.ServerOptions(server)...)...)
 	r.links.Register(r.server)
 	replicav1.RegisterPeersServer(r.server, newPeerService(r))
 	options := engine.Options{Post: func(e replica.Event) { r.core.postShared(e) }, Joined: r.joined, Viewed: r.viewed}
