@@ -98,7 +98,7 @@ func (f *Follower) FollowOrder(now time.Time, e *log.Entry, order Event) []publi
 			o.Before = e.Freeze.Before
 		}
 	case *SetTrust:
-		if e.Trust != nil {
+		if e.Trust != nil && e.Trust.After != nil {
 			o.Change, o.Trust = *e.Trust, *e.Trust.After
 		}
 	case *ClearTrust:

@@ -104,3 +104,16 @@ func TestFollowersAnswerOrders(t *testing.T) {
 		}
 	}
 }
+
+// TestAnEntryDoesNotFitItsOrder covers what no leader writes.
+func TestAnEntryDoesNotFitItsOrder(t *testing.T) {
+	now := time.Date(2026, 11, 29, 8, 0, 0, 0, time.UTC)
+	entries := []*log.Entry{{}, {Trust: &log.TrustChange{Checker: "c1"}}, {Freeze: &log.FreezeChange{}}, {Overrides: []log.OverrideChange{{Kind: log.Expired}}}}
+	for _, e := range entries {
+		for _, order := range []machine.Event{
+			&machine.SetOverride{}, &machine.ClearOverrides{}, &machine.Freeze{}, &machine.Unfreeze{}, &machine.SetTrust{}, &machine.ClearTrust{}, &machine.Annotate{},
+		} {
+			machine.NewFollower(log.State{}).FollowOrder(now, e, order)
+		}
+	}
+}

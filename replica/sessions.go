@@ -136,7 +136,7 @@ func (t *term) order(now time.Time, p *peer, o *Order) {
 	if o.ID.Number <= had.latest {
 		for _, refusal := range had.refused {
 			if refusal.ID == o.ID {
-				p.refusals = append(p.refusals, refusal)
+				p.refuse(refusal)
 			}
 		}
 		return
@@ -149,7 +149,7 @@ func (t *term) order(now time.Time, p *peer, o *Order) {
 	}
 	if err != nil && len(t.entries) == first {
 		refusal := Refusal{o.ID, err}
-		p.refusals = append(p.refusals, refusal)
+		p.refuse(refusal)
 		if had.refused = append(had.refused, refusal); len(had.refused) > maxOrders {
 			had.refused = had.refused[1:]
 		}
@@ -162,6 +162,13 @@ func (t *term) order(now time.Time, p *peer, o *Order) {
 	}
 	if len(t.entries) == first {
 		t.entries = append(t.entries, &log.Entry{Order: o.ID, Operator: o.Operator})
+	}
+}
+
+// refuse adds a refusal to send. A replica has no more orders than these, unless it reads no answers.
+func (p *peer) refuse(r Refusal) {
+	if len(p.refusals) < maxOrders {
+		p.refusals = append(p.refusals, r)
 	}
 }
 

@@ -138,6 +138,9 @@ func (l *Links) receive(k *connection) {
 		}
 		l.metrics.received.count(f)
 		m, err := l.decoder.decode(f)
+		if err == nil {
+			err = checkReport(f.GetReport())
+		}
 		if err != nil {
 			k.end(status.Errorf(codes.InvalidArgument, "replica %s (version %s) cannot read a message of this replica: %v; upgrade the older one of the two", l.options.ID, l.options.Version, err))
 			return

@@ -3,10 +3,14 @@ package link
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"hdsd/catalog"
+	replicav1 "hdsd/gen/hdsd/replica/v1"
 	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/replica"
@@ -21,6 +25,9 @@ type victim struct {
 	head    uint64
 	serial  uint64
 	reports map[string]int // number of reports to each replica
+
+	stuck    bool // its messages do not leave
+	refusals int  // in the latest directions
 }
 
 func newVictim(t *testing.T) *victim {
@@ -51,10 +58,15 @@ func (v *victim) step(e replica.Event) {
 				if _, err := encode(e.Message); err != nil {
 					v.t.Errorf("its own message ends the link: %v", err)
 				}
-				if _, ok := e.Message.(replica.Report); ok {
+				switch m := e.Message.(type) {
+				case replica.Report:
 					v.reports[e.Replica]++
+				case replica.Directions:
+					v.refusals = len(m.Refusals)
 				}
-				next = append(next, replica.Sent{Replica: e.Replica, Link: e.Link})
+				if !v.stuck {
+					next = append(next, replica.Sent{Replica: e.Replica, Link: e.Link})
+				}
 			case replica.Assigned:
 				_, _ = e.Specifier.Encode()
 				next = append(next, replica.Local{Event: machine.Followed{Checker: e.Checker, Specifier: e.Specifier}})
@@ -136,7 +148,6 @@ func hostile(t *testing.T, leads bool, next func() (replica.Message, bool)) {
 	}
 }
 
-
 // TestOnlyEtcdTellsWhoLeads covers replicas that claim to lead: they neither depose the leader nor take its place.
 func TestOnlyEtcdTellsWhoLeads(t *testing.T) {
 	claims := []replica.Message{
@@ -179,4 +190,60 @@ func TestAWelcomeMayBeEarly(t *testing.T) {
 	if v.step(replica.Members{Replicas: []string{"a", "b"}, Leader: "a", Epoch: 4}); v.reports["a"] == 0 {
 		t.Error("it does not report to the leader")
 	}
+}
+
+// TestRefusalsAreBounded covers a replica that gives orders and reads no answers.
+func TestRefusalsAreBounded(t *testing.T) {
+	v := newVictim(t)
+	v.lead(3)
+	m := replica.Report{Term: replica.Term{Epoch: 3, Round: 1}, Full: true}
+	v.step(replica.Received{Replica: "a", Link: 1, Message: m})
+	v.stuck = true
+	for number := range uint64(3 * maxOrders) {
+		m.Orders = append(m.Orders, replica.Order{ID: log.OrderID{Process: 1, Number: number + 1}, Event: machine.Begun{}})
+	}
+	for range 4 { // the refusals of the first report leave
+		v.step(replica.Received{Replica: "a", Link: 1, Message: m})
+	}
+	v.stuck = false
+	if v.step(replica.Sent{Replica: "a", Link: 1}); v.refusals != maxOrders {
+		t.Errorf("%d refusals wait", v.refusals)
+	}
+}
+
+// TestImpossibleReports covers reports that would make answers of all replicas impossible.
+func TestImpossibleReports(t *testing.T) {
+	order := func(o *replicav1.Order) *replicav1.Report { return &replicav1.Report{Orders: []*replicav1.Order{o}} }
+	annotate := func(e *replicav1.Event) *replicav1.Report {
+		return order(&replicav1.Order{Order: &replicav1.Order_Annotate{Annotate: e}})
+	}
+	node := &replicav1.Checker{Locality: &replicav1.Locality{Zone: "\xff"}}
+	for want, r := range map[string]*replicav1.Report{
+		"session 0 of a report: \"\\xff\" is not UTF-8": {Sessions: []*replicav1.Session{{Checker: "\xff"}}},
+		"session 0 of a report: \"\\xff\" is":           {Sessions: []*replicav1.Session{{Checker: "a", Node: node}}},
+		"1025 orders":                                   {Orders: make([]*replicav1.Order, 1025)},
+		"order 0 of a report: \"\\xfe\"":                order(&replicav1.Order{Order: &replicav1.Order_Freeze{Freeze: &replicav1.Freeze{Reason: "\xfe"}}}),
+		"an event of kind 256":                          annotate(&replicav1.Event{Kind: 256}),
+		"an event of kind -1":                           annotate(&replicav1.Event{Kind: -1}),
+		"9999-12-31":                                    annotate(&replicav1.Event{Time: &timestamppb.Timestamp{Seconds: 1 << 40}}),
+	} {
+		if err := checkReport(r); err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "\u00a0", " "), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if err := checkReport(&replicav1.Report{Sessions: []*replicav1.Session{{Checker: "ä"}}, Orders: []*replicav1.Order{{Id: &replicav1.OrderId{}}}}); err != nil {
+		t.Error(err)
+	}
+	if err := checkReport(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAnImpossibleReportEndsItsLink covers one that arrives.
+func TestAnImpossibleReportEndsItsLink(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		_, a, _ := pair(t)
+		a.send("b", replica.Report{Sessions: []replica.Session{{Checker: "\xff"}}})
+		a.fails("b", "is not UTF-8")
+	})
 }
