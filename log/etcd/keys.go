@@ -5,10 +5,17 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // sequenceDigits is the width of a sequence in a key. So keys have the order of their sequences.
 const sequenceDigits = 20
+
+// Bounds of a replica, in bytes. Something else may have written more.
+const (
+	maxID     = 1 << 10
+	maxMember = 4 << 10 // of the value of its key
+)
 
 // keys makes and parses the keys below a prefix.
 type keys struct{ prefix string }
@@ -33,9 +40,15 @@ func (k keys) sequence(key []byte) (uint64, error) {
 	return sequence, nil
 }
 
-// replicaID returns the id in the key of a replica.
-func (k keys) replicaID(key []byte) (string, bool) {
-	return strings.CutPrefix(string(key), k.prefix+"/replicas/")
+// replicaID returns the id in the key of a replica. It is not ok for an id that no replica has.
+func (k keys) replicaID(key []byte) (id string, ok bool) {
+	id, ok = strings.CutPrefix(string(key), k.prefix+"/replicas/")
+	return id, ok && isID(id)
+}
+
+// isID reports whether a replica may have an id.
+func isID(id string) bool {
+	return id != "" && len(id) <= maxID && utf8.ValidString(id) && !strings.Contains(id, "/")
 }
 
 // end returns the first key after all keys with a prefix that ends in a slash.

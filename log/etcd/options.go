@@ -46,8 +46,8 @@ func (o Options) checked() (Options, error) {
 	switch {
 	case !strings.HasPrefix(o.Prefix, "/"):
 		return o, fmt.Errorf("prefix %q: it begins with a slash and has more than that", o.Prefix)
-	case o.ID == "" || strings.Contains(o.ID, "/"):
-		return o, fmt.Errorf("id %q: it is not empty and has no slash", o.ID)
+	case !isID(o.ID):
+		return o, fmt.Errorf("id %.200q: it is not empty, is UTF-8 without a slash, and has %d bytes at most", o.ID, maxID)
 	case o.TTL < 0:
 		return o, fmt.Errorf("session TTL %v: it is not negative", o.TTL)
 	case o.Username != "" && o.Password == nil:

@@ -66,6 +66,7 @@ func TestOptions(t *testing.T) {
 		"a relative prefix":   func(o *Options) { o.Prefix = "hdsd" },
 		"no id":               func(o *Options) { o.ID = "" },
 		"an id with a slash":  func(o *Options) { o.ID = "a/b" },
+		"a long id":           func(o *Options) { o.ID = strings.Repeat("a", 2000) },
 		"a negative TTL":      func(o *Options) { o.TTL = -1 },
 		"a user, no password": func(o *Options) { o.Username = "hdsd" },
 	} {
@@ -239,6 +240,8 @@ func TestTheViewFollowsKeys(t *testing.T) {
 	for _, step := range [][2]string{
 		{"replicas/b", `{"address":"b:1"}`}, {"leader", `{"id":"b"}`}, {"replicas/a", `{"address":"a:1"}`},
 		{"replicas/b", `{"address":"b:2"}`}, {"leader", ""}, {"replicas/b", ""}, {"leader", `{"id":"a"}`}, {"replicas/c", "no JSON"}, {"other", "x"},
+		{"replicas/", "{}"}, {"replicas/\xff", "{}"}, {"replicas/a/b", "{}"}, {"replicas/" + strings.Repeat("x", 2000), "{}"},
+		{"replicas/c", `{"address":"` + strings.Repeat("x", 5000) + `"}`},
 	} {
 		v = change(v, step[0], step[1])
 		text := fmt.Sprint(v.Leader, v.Epoch)
@@ -249,6 +252,7 @@ func TestTheViewFollowsKeys(t *testing.T) {
 	}
 	want := []string{
 		"0 b=b:1", "b2 b=b:1", "b2 a=a:1 b=b:1", "b2 a=a:1 b=b:2", "0 a=a:1 b=b:2", "0 a=a:1", "a7 a=a:1", "a7 a=a:1 c=", "a7 a=a:1 c=",
+		"a7 a=a:1 c=", "a7 a=a:1 c=", "a7 a=a:1 c=", "a7 a=a:1 c=", "a7 a=a:1 c=",
 	}
 	if !slices.Equal(told, want) {
 		t.Errorf("got  %q\nwant %q", told, want)
@@ -351,4 +355,32 @@ func TestErrorsAreShort(t *testing.T) {
 			t.Errorf("an error has %d bytes: %.200v", len(err.Error()), err)
 		}
 	}
+}
+
+// FuzzKeys covers keys and values below the prefix that something else has written.
+func FuzzKeys(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"/hdsd/log/00000000000000000007", "\x00\x00\x00\x00\x00\x00\x00\x01payload"}, {"/hdsd/leader", `{"id":"a","since":"2026-11-29T08:00:00Z"}`},
+		{"/hdsd/replicas/a", `{"address":"10.0.0.1:18100","version":"1.0"}`}, {"/hdsd/replicas/a/b", "{}"}, {"/hdsd/fleet", `{"id":"f","after":7}`}, {"", ""},
+	} {
+		f.Add([]byte(seed[0]), []byte(seed[1]))
+	}
+	f.Fuzz(func(t *testing.T, key, value []byte) {
+		kv := &mvccpb.KeyValue{Key: key, Value: value, CreateRevision: 1, ModRevision: 1}
+		if e, err := k.decode(key, value); err == nil && (string(k.entry(e.Sequence)) != string(key) || string(encode(e.Epoch, e.Payload)) != string(value)) {
+			t.Errorf("%q, %q is entry %+v", key, value, e)
+		}
+		if founded, err := parseFounding(kv); err == nil && founded.ID == "" {
+			t.Error("a fleet without an id")
+		}
+		var v View
+		v.put(k, kv)
+		v.put(k, kv)
+		if len(v.Members) > 1 || len(v.Members) == 1 && !isID(v.Members[0].ID) {
+			t.Errorf("%q, %q is %+v", key, value, v.Members)
+		}
+		if v.deleted(k, kv); len(v.Members) > 0 || v.Leader != "" {
+			t.Errorf("%q stays: %+v", key, v)
+		}
+	})
 }

@@ -76,7 +76,9 @@ func (v *View) put(k keys, kv *mvccpb.KeyValue) {
 		return
 	}
 	var m Member
-	_ = json.Unmarshal(kv.Value, &m)
+	if len(kv.Value) <= maxMember {
+		_ = json.Unmarshal(kv.Value, &m)
+	}
 	m.ID, m.lease = id, kv.Lease
 	if i, found := v.find(id); found {
 		v.Members[i] = m

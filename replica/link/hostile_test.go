@@ -11,7 +11,10 @@ import (
 
 	"hdsd/catalog"
 	replicav1 "hdsd/gen/hdsd/replica/v1"
+	"hdsd/health"
 	"hdsd/log"
+	"hdsd/log/batch"
+	entries "hdsd/log/sample"
 	"hdsd/machine"
 	"hdsd/replica"
 	"hdsd/source/sample"
@@ -189,6 +192,44 @@ func TestAWelcomeMayBeEarly(t *testing.T) {
 	}
 	if v.step(replica.Members{Replicas: []string{"a", "b"}, Leader: "a", Epoch: 4}); v.reports["a"] == 0 {
 		t.Error("it does not report to the leader")
+	}
+}
+
+// TestHostileEntries covers a log with entries that no leader has decided. A replica follows them, and leads with their
+// state.
+func TestHostileEntries(t *testing.T) {
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		v := newVictim(t)
+		if seed%2 == 0 {
+			v.lead(3)
+		}
+		web := []string{"10.0.0.1:80", "10.0.0.2:80"}
+		for _, e := range entries.Entries(r, 30) {
+			for i := range e.Transitions {
+				e.Transitions[i].Endpoint = health.Endpoint{Cluster: "web", Address: web[r.IntN(2)]}
+			}
+			for i := range e.Overrides {
+				e.Overrides[i].Override.Scope = health.Endpoint{Cluster: "web"}
+			}
+			for hash, p := range e.Penalties {
+				if p != nil {
+					e.Penalties[hash].Value = []float64{math.NaN(), math.Inf(1), -1, 1e308}[r.IntN(4)]
+				}
+			}
+			encoded, err := batch.Encode([]*log.Entry{e})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v.head++
+			v.step(replica.Read{Sequence: v.head, Epoch: 3, Payload: batch.Frames(encoded, 1<<20)[0]})
+			v.step(replica.Tick{})
+		}
+		v.lead(4)
+		for range 5 {
+			v.now = v.now.Add(time.Second)
+			v.step(replica.Tick{})
+		}
 	}
 }
 
