@@ -3,6 +3,7 @@ package coordinator_test
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/test/etcd"
 )
 
 const grantsByCluster = `
@@ -291,4 +293,46 @@ func taken(t *testing.T, c *grpc.ClientConn, typeURL string, names []string) (go
 		t.Errorf("%s %v: by delta %v, by state of the world %d of %v", typeURL, names, got, whole, answer.GetResources())
 	}
 	return got
+}
+
+// TestGrantsOfReplicas covers a caller's limits when the replica that it asks is not the one that answers.
+func TestGrantsOfReplicas(t *testing.T) {
+	t.Parallel()
+	server := etcd.Start(t)
+	sites := map[string]*site{}
+	authorities := map[string]*authority{}
+	for _, id := range []string{"r1", "r2"} {
+		dir := t.TempDir()
+		authorities[id] = newAuthority(t, dir)
+		replication := fmt.Sprintf("node_id: %s\nreplication: {etcd: {endpoints: [%q]}, peer: {address: \"127.0.0.1:0\"}}\n", id, server.URL)
+		sites[id] = newSite(t, dir, withGrants(grantsByCluster)+replication, twoClusters())
+		sites[id].served(authorities[id])
+	}
+	for _, cluster := range []string{"pay-a", "secret"} {
+		if code, text := sites["r1"].tell(authorities["r1"].named("all.internal"), "POST", "/v1/overrides", `{"cluster": "`+cluster+`", "health": "UNHEALTHY", "reason": "x"}`); code != 200 {
+			t.Fatal(code, text)
+		}
+	}
+	for id, s := range sites {
+		pay, all := authorities[id].named("pay.internal"), authorities[id].named("all.internal")
+		s.eventually("both overrides on "+id, func() bool {
+			_, text := s.tell(all, "GET", "/v1/overrides", "")
+			return strings.Count(text, `"cluster"`) == 2
+		})
+		for _, path := range []string{"/v1/endpoints", "/v1/transitions", "/v1/clusters", "/v1/overrides", "/v1/overview", "/v1/status", "/v1/replicas", "/v1/events"} {
+			if code, text := s.tell(pay, "GET", path, ""); code != 200 || strings.Contains(text, "secret") {
+				t.Errorf("%s at %s: %d %s", path, id, code, text)
+			}
+		}
+		for _, path := range []string{"/v1/clients", "/v1/audit"} {
+			if code, text := s.tell(pay, "GET", path, ""); code != 403 {
+				t.Errorf("%s at %s: %d %s", path, id, code, text)
+			}
+		}
+		for _, order := range [][2]string{{"/v1/overrides", `{"cluster": "secret", "health": "HEALTHY", "reason": "x"}`}, {"/v1/freeze", `{"reason": "x"}`}} {
+			if code, text := s.tell(pay, "POST", order[0], order[1]); code != 403 && code != 404 {
+				t.Errorf("%v at %s: %d %s", order, id, code, text)
+			}
+		}
+	}
 }
