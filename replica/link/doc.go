@@ -22,13 +22,14 @@
 //   - Messages arrive in order, each once, until the link ends.
 //   - Send never waits. A message is encoded on a goroutine of the link, so neither the message nor what it refers to
 //     may change after Send.
-//   - What a replica sends causes no panic. What cannot be decoded ends the link with an error. Fields that a later
-//     release adds are ignored.
+//   - What a replica sends causes no panic. What cannot be decoded, or shown in answers, ends the link with an error.
+//     Fields that a later release adds are ignored.
 //
 // # Bounds
 //
-// A frame has at most MaxMessage bytes. A link holds one message to send and one that arrives; while post waits, the
-// link reads nothing more, and the sender waits. Decoded specifiers share their equal heads and localities.
+// A frame has at most MaxMessage bytes and eight million fields, which are counted before it is decoded. A link holds one
+// message to send and one that arrives; while post waits, the link reads nothing more, and the sender waits. Decoded
+// specifiers share their equal heads and localities.
 //
 // # Goroutines
 //

@@ -1,12 +1,15 @@
 package link
 
 import (
+	"bytes"
 	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"hdsd/catalog"
@@ -287,4 +290,19 @@ func TestAnImpossibleReportEndsItsLink(t *testing.T) {
 		a.send("b", replica.Report{Sessions: []replica.Session{{Checker: "\xff"}}})
 		a.fails("b", "is not UTF-8")
 	})
+}
+
+// TestTooManyFields covers a message of few bytes that would take gigabytes: nothing is decoded.
+func TestTooManyFields(t *testing.T) {
+	report := bytes.Repeat([]byte{3<<3 | 2, 0}, maxFields) // empty sessions
+	frame := protowire.AppendBytes(protowire.AppendTag(nil, 3, protowire.BytesType), report)
+	f := new(replicav1.Frame)
+	err := boundedCodec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(frame)}, f)
+	if err == nil || !strings.Contains(err.Error(), "more than") || f.Message != nil {
+		t.Errorf("%v, and the message is decoded: %v", err, f.Message != nil)
+	}
+	frame = protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), make([]byte, 3*maxFields)))
+	if err := boundedCodec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(frame)}, f); err != nil || len(f.GetHello().GetId()) != 3*maxFields {
+		t.Errorf("a large message with few fields: %v", err)
+	}
 }

@@ -101,7 +101,7 @@ var mayImport = map[string][]string{
 	"replica/clusters":      {"catalog", "envoy", "health", "source"},
 	"replica/engine":        {"log/etcd", "replica"},
 	"replica/maintenance":   {"config", "gen/hdsd/config/v1", "log/etcd", "store"},
-	"replica/link":          {"envoy/specifier", "gen/hdsd/replica/v1", "health", "log", "machine", "replica", "ruling", "envoy/rules", "replica/clusters", "source"},
+	"replica/link":          {"envoy/fields", "envoy/specifier", "gen/hdsd/replica/v1", "health", "log", "machine", "replica", "ruling", "envoy/rules", "replica/clusters", "source"},
 	"machine/recording":     {"rollout/canary", "aggregate", "catalog", "fleet", "envoy", "envoy/specifier", "gen/hdsd/config/v1", "health", "log", "internal/redact", "machine", "publish", "source"},
 	"fleet/probation":       {"health"},
 	"rollout":               {"catalog", "rollout/canary", "envoy/specifier", "health"},
