@@ -58,8 +58,8 @@ func (e Received) handle(r *Replica, now time.Time) {
 // join makes the replica that etcd has elected the leader to report to, when it has said welcome. What others claim does
 // not count.
 func (r *Replica) join() {
-	l := r.links[r.elected.replica]
-	if l == nil || l.welcome == nil || l.welcome.Term.Epoch != r.elected.epoch {
+	l := r.links[r.view.leader]
+	if l == nil || l.welcome == nil || l.welcome.Term.Epoch != r.view.epoch {
 		return
 	}
 	m := l.welcome
@@ -68,7 +68,7 @@ func (r *Replica) join() {
 	if m.Term.Epoch < r.epoch || m.Term.Epoch == r.leader.term.Epoch && m.Term.Round < r.leader.term.Round || r.term != nil {
 		return
 	}
-	r.leader = leader{term: m.Term, replica: r.elected.replica, link: l.number, full: true}
+	r.leader = leader{term: m.Term, replica: r.view.leader, link: l.number, full: true}
 	r.orders.begin(m.Term, m.Head)
 }
 

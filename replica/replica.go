@@ -37,12 +37,11 @@ type Replica struct {
 	own   *clusters.Own // the clusters of this replica's sources
 	begun bool          // the servers listen
 
-	roster  *roster
-	orders  orders
-	links   map[string]*link
-	leader  leader
-	elected elected
-	absent  map[string]time.Time // other replicas, and since when they have no session; zero: they have one
+	roster *roster
+	orders orders
+	links  map[string]*link
+	leader leader
+	view   view
 
 	// Leading.
 	won       *Won // nil: this replica does not lead
@@ -68,10 +67,11 @@ type link struct {
 	welcome  *Welcome // of the other side, until etcd says that it leads; nil: none
 }
 
-// elected is the latest leader that etcd tells of.
-type elected struct {
-	replica string
-	epoch   int64
+// view is what etcd tells of the replicas.
+type view struct {
+	absent map[string]time.Time // other replicas, and since when they have no session; zero: they have one
+	leader string               // the latest one
+	epoch  int64                // of the latest leader
 }
 
 // leader is the leader that this replica reports to.
@@ -89,7 +89,7 @@ func New(o Options, state log.State, cursor uint64) *Replica {
 	}
 	return &Replica{
 		options: o, Follower: machine.NewFollower(state), position: cursor, own: clusters.NewOwn(),
-		roster: newRoster(o.Process), links: map[string]*link{}, absent: map[string]time.Time{},
+		roster: newRoster(o.Process), links: map[string]*link{}, view: view{absent: map[string]time.Time{}},
 		committer: committer{interval: o.CommitInterval, patience: commitPatience, limit: o.MaxPayload, max: o.MaxRecords},
 	}
 }
@@ -184,7 +184,7 @@ func (r *Replica) knowsClusters(now time.Time) bool {
 	if now.Sub(r.term.started) >= clusters.Patience {
 		return true
 	}
-	for replica, since := range r.absent {
+	for replica, since := range r.view.absent {
 		if !r.term.knows(replica) && (since.IsZero() || now.Sub(since) < clusters.Patience) {
 			return false
 		}
@@ -324,7 +324,7 @@ func (r *Replica) promote(now time.Time) {
 // openTerm lets the Machine begin with the union of the clusters, when the replicas with a session have told
 // theirs.
 func (r *Replica) openTerm(now time.Time) {
-	for replica, since := range r.absent {
+	for replica, since := range r.view.absent {
 		if since.IsZero() && !r.term.knows(replica) && now.Sub(r.term.started) < gatherPatience {
 			return
 		}
@@ -354,7 +354,7 @@ func (r *Replica) beginTerm(now time.Time) {
 	if r.term.begun {
 		return
 	}
-	for replica, since := range r.absent {
+	for replica, since := range r.view.absent {
 		if r.term.peers[replica] == nil && (since.IsZero() || now.Sub(since) < memberPatience) && now.Sub(r.term.started) < memberPatience {
 			return
 		}
@@ -364,19 +364,19 @@ func (r *Replica) beginTerm(now time.Time) {
 
 func (e Members) handle(r *Replica, now time.Time) {
 	if e.Epoch != 0 {
-		r.elected = elected{e.Leader, e.Epoch}
+		r.view.leader, r.view.epoch = e.Leader, e.Epoch
 		r.join()
 	}
-	for replica, since := range r.absent {
+	for replica, since := range r.view.absent {
 		if present := slices.Contains(e.Replicas, replica); !present && since.IsZero() {
-			r.absent[replica] = now
+			r.view.absent[replica] = now
 		} else if !present && now.Sub(since) >= clusters.Patience {
-			delete(r.absent, replica)
+			delete(r.view.absent, replica)
 		}
 	}
 	for _, replica := range e.Replicas {
 		if replica != r.options.ID {
-			r.absent[replica] = time.Time{}
+			r.view.absent[replica] = time.Time{}
 		}
 	}
 }
