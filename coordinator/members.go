@@ -80,7 +80,7 @@ func (m *members) troubles(now time.Time) (t attention.Replication) {
 			delete(m.lost, id)
 			continue
 		}
-		t.Lost = append(t.Lost, attention.Named{Name: id, Reason: "etcd has not heard of it since", Since: lost.time})
+		t.Lost = append(t.Lost, attention.Named{Name: id, Reason: "its session in etcd has ended", Since: lost.time})
 	}
 	slices.SortFunc(t.Lost, func(a, b attention.Named) int { return cmp.Compare(a.Name, b.Name) })
 	return t
@@ -94,9 +94,9 @@ func (r *replicas) troubles() attention.Replication {
 	t := r.members.troubles(time.Now())
 	status, _ := r.engine.Status()
 	if fault := r.core.replication.state.Load().fault; fault != nil {
-		t.EngineLost = attention.Named{Reason: "it cannot follow the log: " + fault.Error(), Since: status.Since}
+		t.EngineLost = attention.Named{Reason: fault.Error(), Since: status.Since}
 	} else if !status.Connected {
-		t.EngineLost = attention.Named{Reason: "it does not answer", Since: status.Since}
+		t.EngineLost = attention.Named{Reason: "it does not answer: see that most of its members run and that this machine reaches them", Since: status.Since}
 		if len(status.Problems) > 0 {
 			t.EngineLost.Reason = status.Problems[0].Err.Error()
 		}

@@ -42,11 +42,11 @@ func (h *holding) prepare(s *specifier.Specifier, hashes []health.Hash, checker 
 			ids[hash] = previous.Specifier.Order[i]
 		}
 		for i, hash := range hashes {
-			id, had := ids[hash]
-			if had && id == s.Order[i] {
+			id, known := ids[hash]
+			if known && id == s.Order[i] {
 				continue
 			}
-			if h.begun[hash] = s.Serial; had && !a.Specifier.Retell {
+			if h.begun[hash] = s.Serial; known && !a.Specifier.Retell {
 				again := *s
 				again.Retell = true
 				a.Specifier = &again

@@ -220,8 +220,8 @@ func keptVotes(previous *work, a *Assignment) []bool {
 	entry := 0
 	for i := range a.Specifier.Clusters {
 		part := &a.Specifier.Clusters[i]
-		before, had := heads[part.Head.GetClusterName()]
-		same := had && proto.Equal(before, part.Head)
+		head, found := heads[part.Head.GetClusterName()]
+		same := found && proto.Equal(head, part.Head)
 		for _, group := range part.Localities {
 			for range group.Entries {
 				keeps[entry] = same

@@ -128,20 +128,20 @@ func (t *term) votes(h *holding, s *Session) []health.Vote {
 // of the order have its id and its operator. An order that changes nothing has an entry with these alone: a leader that
 // is replaced meanwhile must not say what it believes to be true.
 func (t *term) order(now time.Time, p *peer, o *Order) {
-	had := t.orders[o.ID.Process]
-	if had == nil {
-		had = &taken{}
-		t.orders[o.ID.Process] = had
+	earlier := t.orders[o.ID.Process]
+	if earlier == nil {
+		earlier = &taken{}
+		t.orders[o.ID.Process] = earlier
 	}
-	if o.ID.Number <= had.latest {
-		for _, refusal := range had.refused {
+	if o.ID.Number <= earlier.latest {
+		for _, refusal := range earlier.refused {
 			if refusal.ID == o.ID {
 				p.refuse(refusal)
 			}
 		}
 		return
 	}
-	had.latest = o.ID.Number
+	earlier.latest = o.ID.Number
 	first, err := len(t.entries), errNoOrder
 	if event, refused := copyOrder(o.Event); event != nil {
 		t.step(now, event)
@@ -150,8 +150,8 @@ func (t *term) order(now time.Time, p *peer, o *Order) {
 	if err != nil && len(t.entries) == first {
 		refusal := Refusal{o.ID, err}
 		p.refuse(refusal)
-		if had.refused = append(had.refused, refusal); len(had.refused) > maxOrders {
-			had.refused = had.refused[1:]
+		if earlier.refused = append(earlier.refused, refusal); len(earlier.refused) > maxOrders {
+			earlier.refused = earlier.refused[1:]
 		}
 		return
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,10 +59,16 @@ is one object, as GET /v1/replicas has it.`,
 }
 
 func replicaCells(r *hdsdv1.Replica) []string {
-	return []string{
+	cells := []string{
 		r.GetId(), strconv.FormatBool(r.GetSelf()), strconv.FormatBool(r.GetLeader()), strconv.FormatBool(r.GetConnected()), r.GetAddress(), r.GetVersion(),
 		number(r.GetCheckers()), number(r.GetDataPlanes()), strconv.FormatUint(r.GetPosition(), 10), number(r.GetLagMillis()), timeCell(r.GetSince()),
 	}
+	if !r.GetConnected() && !r.GetSelf() && r.GetPosition() == 0 { // it has not answered
+		for i := slices.Index(replicasHeader, "checkers"); i <= slices.Index(replicasHeader, "lag_millis"); i++ {
+			cells[i] = ""
+		}
+	}
+	return cells
 }
 
 // keepsReplica reports whether the filter lets a replica pass.
@@ -73,7 +80,7 @@ func (c *client) keepsReplica(r *hdsdv1.Replica) bool {
 func replicasText(answer *hdsdv1.ListReplicasResponse) string {
 	all := answer.GetReplicas()
 	if len(all) == 1 && all[0].GetAddress() == "" && answer.GetEpoch() == 0 {
-		return "this coordinator is alone: while it is away, data planes keep the last health; with 'replication' in its configuration, several share etcd"
+		return "this coordinator is alone: while it is away, the last health stays; with 'replication' in its configuration, several share etcd"
 	}
 	self, leader := "", ""
 	for _, r := range all {

@@ -54,6 +54,18 @@ func TestReplicasFitOn80Columns(t *testing.T) {
 	}
 }
 
+// TestSilentReplicas have no figures.
+func TestSilentReplicas(t *testing.T) {
+	f := newFake()
+	f.replicas = threeReplicas()
+	f.replicas.Replicas[2] = &hdsdv1.Replica{Id: "hdsd-eu-central-1c"}
+	_, out, _ := hdsd(t, "replicas", "--server", serveFake(t, f))
+	lines := strings.Split(out, "\n")
+	if len(lines) != 5 || strings.Contains(lines[3], "0") || !strings.Contains(lines[1]+lines[2], "0 ms") {
+		t.Errorf("\n%s", out)
+	}
+}
+
 // TestReplicasForPrograms is one object with the epoch, where 64-bit integers are texts.
 func TestReplicasForPrograms(t *testing.T) {
 	f := newFake()

@@ -99,10 +99,10 @@ func TestWorstFirst(t *testing.T) {
 func TestTroublesOfReplicas(t *testing.T) {
 	f := attention.Facts{Replication: attention.Replication{
 		NoLeader: attention.Named{Reason: "most of etcd is away"}, EngineLost: attention.Named{Reason: "connection refused"},
-		Lost: []attention.Named{{Name: "hdsd-3", Reason: "etcd has not heard it for 3s"}},
+		Lost: []attention.Named{{Name: "hdsd-3", Reason: "its session in etcd has ended"}},
 	}}
 	items := attention.Of(&f)
-	for i, want := range [][]string{{"most of etcd is away", "last health stays and checks go on"}, {"connection refused", "keep the last health"}, {"hdsd-3 is gone: etcd has not heard", "traffic is not affected"}} {
+	for i, want := range [][]string{{"most of etcd is away", "last health stays and checks go on"}, {"connection refused", "keep the last health"}, {"hdsd-3 is gone: its session", "traffic is not affected"}} {
 		for _, part := range want {
 			if !strings.Contains(items[i].Text, part) {
 				t.Errorf("%s: without %q: %s", items[i].Kind, part, items[i].Text)

@@ -20,19 +20,18 @@ func NoLeaderText(reason string) string {
 // LeaderSilentText is the text of NoLeader if a replica leads, and does not answer this one.
 func LeaderSilentText(leader, reason string) string {
 	return "the leader " + leader + " does not answer this replica: " + reason + "; what this replica shows may be old, without checkers and votes; " +
-		"traffic is not affected; see whether " + leader + " runs, and whether replicas reach each other"
+		"traffic is not affected; see whether " + leader + " runs, and whether replicas reach each other and accept each other's certificates"
 }
 
 // ReplicaSilentText is the text of ReplicaLost for a replica that is there, and does not answer this one.
 func ReplicaSilentText(replica, reason string) string {
 	return "replica " + replica + " does not answer this one: " + reason + "; its clients are missing in what this one shows; " +
-		"traffic is not affected; see whether replicas reach each other"
+		"traffic is not affected; see whether replicas reach each other and accept each other's certificates"
 }
 
 // EngineLostText is the text of EngineLost.
 func EngineLostText(reason string) string {
-	return "etcd does not serve this replica: " + reason + "; its data planes keep the last health and its checkers go on, " +
-		"and it catches up by itself; see whether most of etcd's members run, and whether this replica reaches them"
+	return "etcd does not serve this replica: " + reason + "; its data planes keep the last health"
 }
 
 // ReplicaLostText is the text of ReplicaLost.

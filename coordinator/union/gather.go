@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 
+	"google.golang.org/grpc/status"
+
 	"hdsd/api"
 	"hdsd/coordinator/attention"
 )
@@ -89,7 +91,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 		} else if told.replica != leader || !follows {
 			s.Attention = append(s.Attention, api.Attention{
 				Kind: string(attention.ReplicaLost), Since: b.silent.since(told.replica), Command: attention.ReplicasCommand,
-				Text: attention.ReplicaSilentText(told.replica, told.err.Error()),
+				Text: attention.ReplicaSilentText(told.replica, status.Convert(told.err).Message()),
 			})
 		}
 	}
@@ -120,7 +122,7 @@ func (b *Backend) follow(s *api.Status, all []given[api.Status], leader string) 
 		return
 	}
 	s.Attention = append(s.Attention, api.Attention{
-		Kind: string(attention.NoLeader), Since: b.silent.since(leader), Command: attention.ReplicasCommand, Text: attention.LeaderSilentText(leader, err.Error()),
+		Kind: string(attention.NoLeader), Since: b.silent.since(leader), Command: attention.ReplicasCommand, Text: attention.LeaderSilentText(leader, status.Convert(err).Message()),
 	})
 }
 

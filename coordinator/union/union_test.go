@@ -297,7 +297,7 @@ func TestStatusIsThatOfAll(t *testing.T) {
 	}
 	n.own["c"].err = api.ErrStopping
 	if s, err = n.replicas["a"].Status(t.Context()); err != nil || s.Clusters.OK != 1 || !slices.ContainsFunc(s.Attention, func(a api.Attention) bool {
-		return a.Kind == string(attention.ReplicaLost) && strings.Contains(a.Text, "replica c does not answer this one")
+		return a.Kind == string(attention.ReplicaLost) && strings.Contains(a.Text, "replica c does not answer this one: ") && !strings.Contains(a.Text, "rpc error")
 	}) {
 		t.Errorf("of the leader, without c: %+v, %v", s, err)
 	}
