@@ -59,13 +59,13 @@ func (e Received) handle(r *Replica, now time.Time) {
 // not count.
 func (r *Replica) join() {
 	l := r.links[r.view.leader]
-	if l == nil || l.welcome == nil || l.welcome.Term.Epoch != r.view.epoch {
+	if l == nil || l.welcome == nil || l.welcome.Term.Epoch != r.view.epoch || r.view.epoch < r.epoch {
 		return
 	}
 	m := l.welcome
 	l.welcome = nil
 	r.learn(m.Term.Epoch)
-	if m.Term.Epoch < r.epoch || m.Term.Epoch == r.leader.term.Epoch && m.Term.Round < r.leader.term.Round || r.term != nil {
+	if m.Term.Epoch == r.leader.term.Epoch && m.Term.Round < r.leader.term.Round || r.term != nil {
 		return
 	}
 	r.leader = leader{term: m.Term, replica: r.view.leader, link: l.number, full: true}

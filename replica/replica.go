@@ -462,6 +462,7 @@ func (e LogResumed) handle(r *Replica, _ time.Time) {
 	if r.fault != nil && e.After == r.position { // otherwise it cannot read an entry
 		r.epoch, r.fault = 0, nil
 		r.yield(Recovered{})
+		r.join()
 	}
 }
 

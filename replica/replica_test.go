@@ -115,7 +115,7 @@ func TestRecovery(t *testing.T) {
 	}
 	cause := errors.New("etcd is wiped")
 	link := uint64(1)
-	step(LinkOpened{"r2", link}, Received{"r2", link, Welcome{Term: Term{90, 1}}})
+	step(Members{Leader: "r2", Epoch: 90}, LinkOpened{"r2", link}, Received{"r2", link, Welcome{Term: Term{90, 1}}})
 	if found := step(LogEnded{After: 7, Err: cause}); len(found) != 1 || found[0] != (Faulted{cause}) {
 		t.Fatalf("%+v", found)
 	}
@@ -125,7 +125,7 @@ func TestRecovery(t *testing.T) {
 	if found := step(LogResumed{After: 7}); len(found) != 1 || found[0] != (Recovered{}) {
 		t.Fatalf("%+v", found)
 	}
-	if step(Received{"r2", link, Welcome{Term: Term{60, 1}}}); r.leader.term != (Term{60, 1}) {
+	if step(Members{Leader: "r2", Epoch: 60}, Received{"r2", link, Welcome{Term: Term{60, 1}}}); r.leader.term != (Term{60, 1}) {
 		t.Errorf("an earlier epoch of a restored etcd does not count: %+v", r.leader)
 	}
 	step(Read{Sequence: 8, Epoch: 60, Payload: []byte("no entry")})

@@ -2,6 +2,7 @@ package link
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -77,7 +78,9 @@ func (v *victim) step(e replica.Event) {
 				_, _ = e.Specifier.Encode()
 				next = append(next, replica.Local{Event: machine.Followed{Checker: e.Checker, Specifier: e.Specifier}})
 			case replica.Faulted:
-				v.t.Errorf("the log cannot be read any more: %v", e.Err)
+				if !errors.Is(e.Err, errClosed) {
+					v.t.Errorf("the log cannot be read any more: %v", e.Err)
+				}
 			}
 		})
 	}
@@ -194,6 +197,19 @@ func TestAWelcomeMayBeEarly(t *testing.T) {
 		t.Error("it reports to a replica that does not lead yet")
 	}
 	if v.step(replica.Members{Replicas: []string{"a", "b"}, Leader: "a", Epoch: 4}); v.reports["a"] == 0 {
+		t.Error("it does not report to the leader")
+	}
+}
+
+// TestAWelcomeWaitsForTheLog covers a leader after a restore of etcd, whose epoch is an earlier one than those before.
+func TestAWelcomeWaitsForTheLog(t *testing.T) {
+	v := newVictim(t)
+	v.step(replica.Received{Replica: "a", Link: 1, Message: replica.Welcome{Term: replica.Term{Epoch: 3, Round: 1}}})
+	v.step(replica.LogEnded{Err: errClosed})
+	v.step(replica.Members{Replicas: []string{"a", "b"}, Leader: "a", Epoch: 2})
+	v.step(replica.Received{Replica: "a", Link: 1, Message: replica.Welcome{Term: replica.Term{Epoch: 2, Round: 1}}})
+	before := v.reports["a"]
+	if v.step(replica.LogResumed{}); v.reports["a"] == before {
 		t.Error("it does not report to the leader")
 	}
 }
