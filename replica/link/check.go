@@ -16,9 +16,9 @@ import (
 // maxOrders is the largest number of orders that a replica has at a time.
 const maxOrders = 1024
 
-// checkReport refuses a report with values that hdsd could not show to anybody. Orders come to be in the log, and so in
-// the answers of all replicas.
-func checkReport(r *replicav1.Report) error {
+// checkReport refuses a report of a process with values that hdsd could not show to anybody. Orders come to be in the
+// log, and so in the answers of all replicas. It also refuses orders of other processes, whose own would not count then.
+func checkReport(r *replicav1.Report, process uint64) error {
 	if count := len(r.GetOrders()); count > maxOrders {
 		return fmt.Errorf("%d orders, more than %d", count, maxOrders)
 	}
@@ -33,6 +33,9 @@ func checkReport(r *replicav1.Report) error {
 	for i, o := range r.GetOrders() {
 		if kind := o.GetAnnotate().GetKind(); kind < 0 || kind > math.MaxUint8 {
 			return fmt.Errorf("order %d of a report: an event of kind %d", i, kind)
+		}
+		if o.GetId().GetProcess() != process {
+			return fmt.Errorf("order %d of a report: it is of another process", i)
 		}
 		if err := checkValues(o); err != nil {
 			return fmt.Errorf("order %d of a report: %w", i, err)

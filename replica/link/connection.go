@@ -22,6 +22,7 @@ type stream interface {
 // connection is the link to a replica, from its hello on.
 type connection struct {
 	replica string
+	process uint64 // of the other replica
 	version string // of the other program
 	number  uint64
 	stream  stream
@@ -49,7 +50,7 @@ func (k *connection) end(err error) {
 // stream.
 func (l *Links) open(h *replicav1.Hello, s stream) (*connection, error) {
 	k := &connection{
-		replica: h.GetId(), version: h.GetVersion(), stream: s, queue: make(chan replica.Message, 1),
+		replica: h.GetId(), process: h.GetProcess(), version: h.GetVersion(), stream: s, queue: make(chan replica.Message, 1),
 		ending: make(chan struct{}), ended: make(chan struct{}),
 	}
 	l.mu.Lock()
@@ -139,7 +140,7 @@ func (l *Links) receive(k *connection) {
 		l.metrics.received.count(f)
 		m, err := l.decoder.decode(f)
 		if err == nil {
-			err = checkReport(f.GetReport())
+			err = checkReport(f.GetReport(), k.process)
 		}
 		if err != nil {
 			k.end(status.Errorf(codes.InvalidArgument, "replica %s (version %s) cannot read a message of this replica: %v; upgrade the older one of the two", l.options.ID, l.options.Version, err))

@@ -283,18 +283,19 @@ func TestImpossibleReports(t *testing.T) {
 		"session 0 of a report: \"\\xff\" is":           {Sessions: []*replicav1.Session{{Checker: "a", Node: node}}},
 		"1025 orders":                                   {Orders: make([]*replicav1.Order, 1025)},
 		"order 0 of a report: \"\\xfe\"":                order(&replicav1.Order{Order: &replicav1.Order_Freeze{Freeze: &replicav1.Freeze{Reason: "\xfe"}}}),
+		"of another process":                            order(&replicav1.Order{Id: &replicav1.OrderId{Process: 1}}),
 		"an event of kind 256":                          annotate(&replicav1.Event{Kind: 256}),
 		"an event of kind -1":                           annotate(&replicav1.Event{Kind: -1}),
 		"9999-12-31":                                    annotate(&replicav1.Event{Time: &timestamppb.Timestamp{Seconds: 1 << 40}}),
 	} {
-		if err := checkReport(r); err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "\u00a0", " "), want) {
+		if err := checkReport(r, 0); err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "\u00a0", " "), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	if err := checkReport(&replicav1.Report{Sessions: []*replicav1.Session{{Checker: "ä"}}, Orders: []*replicav1.Order{{Id: &replicav1.OrderId{}}}}); err != nil {
+	if err := checkReport(&replicav1.Report{Sessions: []*replicav1.Session{{Checker: "ä"}}, Orders: []*replicav1.Order{{Id: &replicav1.OrderId{Process: 7}}}}, 7); err != nil {
 		t.Error(err)
 	}
-	if err := checkReport(nil); err != nil {
+	if err := checkReport(nil, 7); err != nil {
 		t.Error(err)
 	}
 }

@@ -177,7 +177,7 @@ func TestTwoReplicasDecideAsOne(t *testing.T) {
 				p, address := startProcess(t, id, uint64(i+1)<<32, mutualTLS(t, ca, id))
 				all, addresses[id] = append(all, p), address
 			}
-			leader, follower := all[leads], all[1-leads]
+			leader, follower, number := all[leads], all[1-leads], uint64(2-leads)<<32 // of the follower
 			leader.others = []*process{follower}
 			k := catalog.Prepare(sample.Web("web", "10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"), clusterRules)
 			for _, p := range all {
@@ -206,15 +206,15 @@ func TestTwoReplicasDecideAsOne(t *testing.T) {
 			override := func(cluster string) *machine.SetOverride {
 				return &machine.SetOverride{Override: log.Override{Scope: health.Endpoint{Cluster: cluster}, Status: health.Draining, Reason: "r", Author: "o"}}
 			}
-			for number, cluster := range []string{"web", "unknown"} {
-				follower.post(replica.Ordered{ID: log.OrderID{Process: 9, Number: uint64(number) + 1}, Order: override(cluster)})
+			for i, cluster := range []string{"web", "unknown"} {
+				follower.post(replica.Ordered{ID: log.OrderID{Process: number, Number: uint64(i) + 1}, Order: override(cluster)})
 			}
 			follower.await("the end of the orders", func() bool { return len(follower.orders) == 2 })
-			if err := follower.orders[log.OrderID{Process: 9, Number: 1}]; err != nil {
+			if err := follower.orders[log.OrderID{Process: number, Number: 1}]; err != nil {
 				t.Error(err)
 			}
 			var refusal *ruling.Refusal
-			if err := follower.orders[log.OrderID{Process: 9, Number: 2}]; !errors.As(err, &refusal) || !refusal.UnknownCluster {
+			if err := follower.orders[log.OrderID{Process: number, Number: 2}]; !errors.As(err, &refusal) || !refusal.UnknownCluster {
 				t.Errorf("an override of an unknown cluster: %v", err)
 			}
 			leader.await("the override", func() bool {
