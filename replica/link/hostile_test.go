@@ -43,7 +43,7 @@ func newVictim(t *testing.T) *victim {
 	}, log.State{TakenOver: map[string]bool{}}, 0)}
 	v.step(replica.Begun{})
 	v.step(replica.Local{Event: machine.Delivered{Delivery: catalog.Delivery{
-		Rules: rules, Changed: []catalog.Change{{Cluster: catalog.Prepare(sample.Web("web", "10.0.0.1:80", "10.0.0.2:80"), rules)}},
+		Rules: clusterRules, Changed: []catalog.Change{{Cluster: catalog.Prepare(sample.Web("web", "10.0.0.1:80", "10.0.0.2:80"), clusterRules)}},
 		Answered: map[string]bool{"local": true}, Complete: true,
 	}}})
 	v.step(replica.Members{Replicas: []string{"a", "b"}, Leader: "a", Epoch: 3})
@@ -89,7 +89,10 @@ func (v *victim) step(e replica.Event) {
 // lead makes the victim the leader of an epoch.
 func (v *victim) lead(epoch int64) {
 	v.step(replica.Won{Epoch: epoch, Head: v.head})
-	v.step(replica.Tick{})
+	for range 100 { // it awaits the clusters of the other replica
+		v.step(replica.Tick{})
+		v.now = v.now.Add(100 * time.Millisecond)
+	}
 }
 
 // TestHostileMessages lets a replica with a valid certificate send anything, to a leader and to a follower.
