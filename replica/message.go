@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"cmp"
-
 	"hdsd/envoy/specifier"
 	"hdsd/health"
 	"hdsd/log"
@@ -15,11 +13,6 @@ import (
 type Term struct {
 	Epoch int64
 	Round uint64
-}
-
-// Compare orders terms by their time.
-func (t Term) Compare(u Term) int {
-	return cmp.Or(cmp.Compare(t.Epoch, u.Epoch), cmp.Compare(t.Round, u.Round))
 }
 
 // Message goes from one replica to another. It names endpoints by their hashes.

@@ -24,11 +24,14 @@ func checkReport(r *replicav1.Report, process uint64) error {
 	}
 	for i, s := range r.GetSessions() {
 		if !utf8.ValidString(s.GetChecker()) {
-			return fmt.Errorf("session %d of a report: %q is not UTF-8", i, s.GetChecker())
+			return fmt.Errorf("session %d of a report: %.200q is not UTF-8", i, s.GetChecker())
 		}
 		if err := checkValues(s.GetNode()); err != nil {
 			return fmt.Errorf("session %d of a report: %w", i, err)
 		}
+	}
+	if err := checkValues(r.GetClusters()); err != nil {
+		return fmt.Errorf("the clusters of a report: %w", err)
 	}
 	for i, o := range r.GetOrders() {
 		if kind := o.GetAnnotate().GetKind(); kind < 0 || kind > math.MaxUint8 {
@@ -50,7 +53,7 @@ func checkValues(m proto.Message) error {
 		switch value := p.Index(-1).Value.Interface().(type) {
 		case string:
 			if !utf8.ValidString(value) {
-				return fmt.Errorf("%q is not UTF-8", value)
+				return fmt.Errorf("%.200q is not UTF-8", value)
 			}
 		case interface{ Interface() proto.Message }:
 			if t, ok := value.Interface().(*timestamppb.Timestamp); ok {

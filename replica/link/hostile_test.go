@@ -3,6 +3,7 @@ package link
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -286,6 +287,7 @@ func TestImpossibleReports(t *testing.T) {
 		"session 0 of a report: \"\\xff\" is":           {Sessions: []*replicav1.Session{{Checker: "a", Node: node}}},
 		"1025 orders":                                   {Orders: make([]*replicav1.Order, 1025)},
 		"order 0 of a report: \"\\xfe\"":                order(&replicav1.Order{Order: &replicav1.Order_Freeze{Freeze: &replicav1.Freeze{Reason: "\xfe"}}}),
+		"the clusters of a report: \"\\xfd\"":           {Clusters: &replicav1.Clusters{Changed: []*replicav1.Cluster{{Name: "\xfd"}}}},
 		"of another process":                            order(&replicav1.Order{Id: &replicav1.OrderId{Process: 1}}),
 		"an event of kind 256":                          annotate(&replicav1.Event{Kind: 256}),
 		"an event of kind -1":                           annotate(&replicav1.Event{Kind: -1}),
@@ -297,6 +299,10 @@ func TestImpossibleReports(t *testing.T) {
 	}
 	if err := checkReport(&replicav1.Report{Sessions: []*replicav1.Session{{Checker: "ä"}}, Orders: []*replicav1.Order{{Id: &replicav1.OrderId{Process: 7}}}}, 7); err != nil {
 		t.Error(err)
+	}
+	long := checkReport(&replicav1.Report{Sessions: []*replicav1.Session{{Checker: strings.Repeat("\xff", 1<<20)}}}, 0)
+	if long == nil || len(long.Error()) > 2000 {
+		t.Errorf("an error of %d bytes", len(fmt.Sprint(long)))
 	}
 	if err := checkReport(nil, 7); err != nil {
 		t.Error(err)
