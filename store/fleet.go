@@ -2,6 +2,9 @@ package store
 
 import (
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -25,6 +28,25 @@ func (s *Store) Cursor() Cursor {
 	s.intake.mu.Lock()
 	defer s.intake.mu.Unlock()
 	return s.intake.fleet.cursor
+}
+
+// CursorOf returns the cursor of the database in a folder that no process has open. The error is ErrLocked if one has.
+func CursorOf(ctx context.Context, folder string) (c Cursor, err error) {
+	o, path := Options{LockTimeout: lockPoll}.withDefaults(), filepath.Join(folder, fileName)
+	file, err := lockPlace(ctx, path, os.O_RDWR, o.LockTimeout)
+	if err != nil {
+		return Cursor{}, err
+	}
+	db, err := openBolt(path, file, &o)
+	if err != nil {
+		_ = file.Close() // bbolt may have closed it already
+		return Cursor{}, err
+	}
+	err = db.View(func(tx *bolt.Tx) error {
+		c, _ = readCursor(tx)
+		return nil
+	})
+	return c, errors.Join(err, db.Close())
 }
 
 // SetFleet declares that the database is the sum of the log of a fleet up to a cursor. Diverged ends. An

@@ -168,8 +168,14 @@ func TestRestoreOfAFleet(t *testing.T) {
 	if _, err := Restore(t.Context(), dir, path, RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	if found, err := CursorOf(t.Context(), dir); found != want || err != nil {
+		t.Errorf("%+v, %v", found, err)
+	}
 	s = open(t, dir)
 	wantCursor(t, s, want)
+	if _, err := CursorOf(t.Context(), dir); !errors.Is(err, ErrLocked) {
+		t.Error("of an open database:", err)
+	}
 	s.Apply(&log.Entry{Transitions: flips(21)[20:]})
 	flush(t, s)
 	want.Digest, want.Diverged = 0, true

@@ -111,3 +111,20 @@ func TestReplicasFound(t *testing.T) {
 		t.Errorf("the copy has %s, %v", text, err)
 	}
 }
+
+// TestValidateReplicas covers a replica without etcd, and one with etcd and no other replica yet.
+func TestValidateReplicas(t *testing.T) {
+	server := etcd.Start(t)
+	dir, _ := replicaFolder(t, "r1", server.URL)
+	validate := func(status int, text string, flags ...string) {
+		t.Helper()
+		got, out, _ := hdsd(t, append([]string{"validate", "-c", filepath.Join(dir, "hdsd.yaml")}, flags...)...)
+		if got != status || !strings.Contains(out, text) {
+			t.Errorf("%v: exit status %d, want %d and %q:\n%s", flags, got, status, text, out)
+		}
+	}
+	validate(exitDone, "hdsd.yaml: replication was not examined: --connect asks etcd and the other replicas")
+	validate(exitDone, "hdsd.yaml: etcd has no fleet at /hdsd yet", "--connect")
+	server.Kill()
+	validate(exitFailed, "hdsd.yaml: replication.etcd.endpoints[0]: "+server.URL+": asking for the status of etcd: etcd does not answer", "--connect")
+}

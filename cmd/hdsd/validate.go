@@ -15,7 +15,9 @@ import (
 
 	"hdsd/config"
 	"hdsd/coordinator"
+	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/internal/table"
+	"hdsd/replica/maintenance"
 	"hdsd/source"
 	"hdsd/validate"
 )
@@ -34,6 +36,8 @@ intended.
 With --connect, it also asks each management server once, as a start of hdsd
 would, and examines what it says. A server has initial_fetch_timeout to answer,
 at most 30 s. Certificates, tokens and the node are those of the configuration.
+With replication, it asks each server of etcd and each other replica, too: whether
+it answers, what this replica may do there, and whether the database fits.
 
 With --clients grpc, it also says what gRPC's own xDS clients refuse in what hdsd
 publishes, or read differently than Envoy.`,
@@ -55,7 +59,7 @@ publishes, or read differently than Envoy.`,
 		},
 	}
 	addConfigFlag(command, &path)
-	command.Flags().BoolVar(&connect, "connect", false, "ask the management servers, too")
+	command.Flags().BoolVar(&connect, "connect", false, "ask the management servers, etcd and the other replicas, too")
 	command.Flags().StringVar(&clients, "clients", "", "say what other `clients` than Envoys do not take: grpc")
 	completeWords(command, "clients", grpcClients)
 	return command
@@ -74,6 +78,7 @@ func runValidate(ctx context.Context, path string, connect, gRPC bool, w io.Writ
 	}
 	if loaded != nil {
 		findings = validate.Examine(ctx, loaded, node)
+		addReplication(ctx, loaded, connect, &findings)
 	}
 	examined()
 	if err := ctx.Err(); err != nil {
@@ -105,6 +110,23 @@ func runValidate(ctx context.Context, path string, connect, gRPC bool, w io.Writ
 		return reported{fmt.Errorf("%d problems", bad)}
 	}
 	return nil
+}
+
+// addReplication adds what is wrong with the replication, if there is one.
+func addReplication(ctx context.Context, loaded *configv1.Config, connect bool, findings *validate.Findings) {
+	switch {
+	case loaded.GetReplication() == nil:
+	case !connect:
+		findings.Notes = append(findings.Notes, "replication was not examined: --connect asks etcd and the other replicas")
+	default:
+		for _, f := range maintenance.Examine(ctx, loaded) {
+			if f.Note {
+				findings.Notes = append(findings.Notes, f.Message)
+			} else {
+				findings.Problems = append(findings.Problems, source.Problem{Field: f.Field, Message: f.Message, Warning: f.Warning})
+			}
+		}
+	}
 }
 
 // sayNotes prints notes that need no action.

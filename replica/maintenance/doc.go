@@ -1,5 +1,5 @@
 // Package maintenance does what operators need around the etcd of replicas: it founds a fleet again, and examines how
-// etcd is reached.
+// etcd and the other replicas are reached.
 //
 // A Founding needs that all replicas are stopped. It changes etcd first, then the database of this replica. If it ends
 // between the two, a repetition founds another fleet in place of the first one, whose log has no entries yet.
