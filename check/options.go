@@ -16,6 +16,7 @@ import (
 // Options select the coordinator to serve, and the node to be.
 type Options struct {
 	Server   string            // the coordinator's address, host:port
+	Replicas []string          // addresses of its other replicas; when one is lost, the next one is tried
 	NodeID   string            // unique among checkers
 	Locality health.Locality   // where this checker is
 	Metadata map[string]string // matched with the checkers of policies
@@ -26,9 +27,8 @@ type Options struct {
 	// Credentials, if not nil, are shown to the coordinator on each stream, such as a bearer token.
 	Credentials credentials.PerRPCCredentials
 
-	// Explain returns the reason why the coordinator cannot be reached, for the log; nil: the
-	// error itself.
-	Explain func(ctx context.Context, err error) error
+	// Explain returns the reason why a server cannot be reached, for the log; nil: the error itself.
+	Explain func(ctx context.Context, server string, err error) error
 
 	// Reports selects what to omit from reports.
 	Reports Reports

@@ -30,8 +30,10 @@ func Run(ctx context.Context, options Options) error {
 	p.reports = options.Reports
 	defer p.close()
 	defer cancel()
+	servers := append([]string{options.Server}, options.Replicas...)
 	r := &runner{options: &options, pool: p}
-	for attempt := 0; ctx.Err() == nil; attempt++ {
+	for attempt, next := 0, rand.IntN(len(servers)); ctx.Err() == nil; attempt, next = attempt+1, next+1 { // checkers spread
+		r.server = servers[next%len(servers)]
 		heard, err := r.connect(ctx)
 		if ctx.Err() != nil {
 			break
@@ -41,10 +43,10 @@ func Run(ctx context.Context, options Options) error {
 		}
 		r.lost = true
 		if options.Explain != nil && !heard {
-			err = options.Explain(ctx, err)
+			err = options.Explain(ctx, r.server, err)
 		}
-		wait := backoff(attempt, rand.Int64N)
-		options.Log.Warn().Str("event", "coordinator_lost").Err(err).Str("server", options.Server).Dur("retry_in", wait).
+		wait := backoff(attempt/len(servers), rand.Int64N) // longer after a round
+		options.Log.Warn().Str("event", "coordinator_lost").Err(err).Str("server", r.server).Dur("retry_in", wait).
 			Msg("no stream to the coordinator; checking goes on")
 		pause(ctx, wait)
 	}
@@ -89,9 +91,9 @@ func (r *runner) connect(ctx context.Context) (heard bool, err error) {
 	if r.options.Credentials != nil {
 		options = append(options, grpc.WithPerRPCCredentials(r.options.Credentials))
 	}
-	conn, err := grpc.NewClient("passthrough:///"+r.options.Server, options...)
+	conn, err := grpc.NewClient("passthrough:///"+r.server, options...)
 	if err != nil {
-		return false, fmt.Errorf("connect to %s: %w", r.options.Server, err)
+		return false, fmt.Errorf("connect to %s: %w", r.server, err)
 	}
 	defer conn.Close() //nolint:errcheck // nothing to do about it
 	defer r.work.Wait()

@@ -16,6 +16,7 @@ type runner struct {
 	options  *Options
 	pool     *pool
 	work     sync.WaitGroup // the stream's reader
+	server   string         // of the current stream
 	current  string         // the specifier in use, for comparison
 	interval time.Duration  // between its reports
 	lost     bool           // the coordinator is lost, and that is logged
@@ -65,7 +66,7 @@ func (r *runner) follow(ctx context.Context, s stream) (heard bool, err error) {
 func (r *runner) logRecovered() {
 	if r.lost {
 		r.lost = false
-		r.options.Log.Info().Str("event", "coordinator_found").Str("server", r.options.Server).Msg("connected to the coordinator")
+		r.options.Log.Info().Str("event", "coordinator_found").Str("server", r.server).Msg("connected to the coordinator")
 	}
 }
 

@@ -201,6 +201,51 @@ func TestResultsSurviveReconnect(t *testing.T) {
 	}
 }
 
+// TestTheNextReplica is tried when the stream to one ends, and when one cannot be reached.
+func TestTheNextReplica(t *testing.T) {
+	reached := map[string]*bufconn.Listener{"a:1": bufconn.Listen(1 << 16), "b:1": bufconn.Listen(1 << 16)}
+	streams := map[string]*coordinator{}
+	for address, l := range reached {
+		streams[address] = serve(t, l)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	work.Go(func() {
+		err := Run(ctx, Options{
+			Server: "a:1", Replicas: []string{"gone:1", "b:1"}, NodeID: "checker-1", Log: zerolog.Nop(),
+			DialServer: func(ctx context.Context, address string) (net.Conn, error) {
+				if l := reached[address]; l != nil {
+					return l.DialContext(ctx)
+				}
+				return nil, errors.New("refused")
+			},
+		})
+		if err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	t.Cleanup(func() { cancel(); work.Wait() })
+	last := ""
+	for range 4 {
+		var s *serverStream
+		var address string
+		select {
+		case s = <-streams["a:1"].streams:
+			address = "a:1"
+		case s = <-streams["b:1"].streams:
+			address = "b:1"
+		}
+		if address == last {
+			t.Errorf("the checker returns to %s", address)
+		}
+		last = address
+		s.receive(t)
+		s.send(t, specifierOf())
+		s.receive(t)
+		s.end(status.Error(codes.Unavailable, "drains"))
+	}
+}
+
 // An interval of zero means never; another one starts the reports again.
 func TestReportInterval(t *testing.T) {
 	_, s, _ := startChecker(t, nil)

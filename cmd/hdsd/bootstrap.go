@@ -40,7 +40,7 @@ type envoyFlags struct {
 
 func (f *envoyFlags) addTo(command *cobra.Command, group, admin string) {
 	addServerFlag(command, &f.server)
-	command.Flags().Lookup("server").Usage = "`HOST:PORT` of the coordinator's gRPC address; of all replicas, with commas between (HDSD_SERVER)"
+	command.Flags().Lookup("server").Usage = severalServers
 	f.node.addTo(command)
 	flags := command.Flags()
 	flags.StringVar(&f.group, "node-cluster", group, "the `group` of Envoys it belongs to")

@@ -85,7 +85,12 @@ func TestACheckerShowsAToken(t *testing.T) {
 		})
 	}
 	t.Setenv("HDSD_TOKEN", "s3cret")
-	if code, _, errors := hdsd(t, "check", "--server", "192.0.2.1:18000", "--id", "c"); code != exitUsage || !strings.Contains(errors, "HDSD_TOKEN would be readable") {
-		t.Errorf("without TLS: exit status %d, %s", code, errors)
+	for _, server := range []string{"192.0.2.1:18000", "127.0.0.1:1,192.0.2.1:18000"} {
+		if code, _, errors := hdsd(t, "check", "--server", server, "--id", "c"); code != exitUsage || !strings.Contains(errors, "HDSD_TOKEN would be readable") {
+			t.Errorf("%s without TLS: exit status %d, %s", server, code, errors)
+		}
+	}
+	if code, _, errors := hdsd(t, "check", "--server", "127.0.0.1:1,hdsd-2", "--id", "c"); code != exitUsage || !strings.Contains(errors, `--server "hdsd-2"`) {
+		t.Errorf("without a port: exit status %d, %s", code, errors)
 	}
 }

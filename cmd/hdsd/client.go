@@ -123,6 +123,9 @@ func addServerFlag(command *cobra.Command, server *string) {
 	completeWords(command, "server")
 }
 
+// severalServers is the usage of --server where it takes all replicas.
+const severalServers = "`HOST:PORT` of the coordinator's gRPC address; of all replicas, with commas between (HDSD_SERVER)"
+
 // checkServer refuses an invalid server address.
 func checkServer(server string) error {
 	if _, port, err := net.SplitHostPort(server); err != nil || port == "" {

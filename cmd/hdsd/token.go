@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc/credentials"
@@ -44,7 +45,12 @@ func tokenFor(server string, secure bool, origin, text string) (token, error) {
 	return token(text), nil
 }
 
-func isLoopback(server string) bool {
+// isLoopback reports whether all servers of a list are on this machine.
+func isLoopback(servers string) bool {
+	return !slices.ContainsFunc(strings.Split(servers, ","), func(server string) bool { return !isOnLoopback(server) })
+}
+
+func isOnLoopback(server string) bool {
 	host, _, _ := net.SplitHostPort(server) // checked before
 	address, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
