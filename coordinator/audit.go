@@ -17,7 +17,12 @@ import (
 // audit adds an entry to the audit. It does not wait for the disk: the caller flushes the change, and the
 // entry with it.
 func (c *control) audit(ctx context.Context, now time.Time, e store.AuditEntry) {
-	sign(&e, operatorOf(ctx, now))
+	c.auditAs(operatorOf(ctx, now), e)
+}
+
+// auditAs adds an entry about what an operator did.
+func (c *control) auditAs(operator *log.Operator, e store.AuditEntry) {
+	sign(&e, operator)
 	c.store.AppendAudit(e)
 	logAudit(c.core.log, &e)
 }

@@ -20,6 +20,8 @@ type control struct {
 	store *store.Store
 	feed  *feed.Feed
 	hub   *send.Hub
+
+	replicas *replicas // nil: this coordinator is alone
 	*backups
 }
 

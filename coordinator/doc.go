@@ -50,7 +50,8 @@
 // is answered when this replica reads its entry.
 //
 // The type replicas has the listener for other replicas, the session at etcd (package replica/engine), the links
-// (package replica/link) and the questions between replicas (peers.go). At the start, a replica whose
+// (package replica/link) and the questions between replicas (peers.go). Each replica holds what its sources take
+// away, so an operator's acceptance goes to all by such a question (acceptance.go). At the start, a replica whose
 // database is behind the log copies that of another one (copy.go). A follower ends the session of a leader whose
 // process is gone (leaderprobe.go). The session ends before the core stops, so that another replica leads at once.
 //

@@ -54,6 +54,8 @@ type replicas struct {
 	server  *grpc.Server
 	members members
 
+	accepted acceptances
+
 	// Set before start.
 	union *union.Backend
 	core  *core

@@ -26,6 +26,7 @@ type fleet struct {
 	t        *testing.T
 	etcd     string
 	clusters string
+	sources  string            // more of them
 	variants map[string]string // by replica: other clusters, or none
 	relays   map[string]*management
 	dirs     map[string]string
@@ -53,7 +54,7 @@ func (f *fleet) start(id string) *site {
 }
 
 func (f *fleet) configuration(id string) string {
-	text := quick
+	text := quick + f.sources
 	if m := f.relays[id]; m != nil {
 		text = relaying(m, "")
 	}

@@ -172,9 +172,11 @@ func (c *Coordinator) register() error {
 	queries := c.bounded(api.NewService(c.replicas.backend(c.query)))
 	queries.Register(decoded)
 	c.servers.queries = queries
-	operators := api.NewControl(&control{
-		core: c.core, store: c.store, feed: c.feed, hub: c.hub, backups: newBackups(c.store, c.core.done, c.registry, c.log),
-	})
+	orders := &control{
+		core: c.core, store: c.store, feed: c.feed, hub: c.hub, replicas: c.replicas, backups: newBackups(c.store, c.core.done, c.registry, c.log),
+	}
+	c.replicas.accept(orders)
+	operators := api.NewControl(orders)
 	operators.Register(decoded)
 	grpc_health_v1.RegisterHealthServer(c.servers.grpc, c.servers.health)
 	reflection.Register(c.servers.grpc)

@@ -7,6 +7,7 @@ import (
 
 	"hdsd/api"
 	"hdsd/coordinator/feed"
+	"hdsd/log"
 	"hdsd/source/hold"
 	"hdsd/store"
 )
@@ -21,15 +22,25 @@ func (c *control) Sources() []api.Source {
 	return shown
 }
 
-// AcceptSource implements api.Controller.
+// AcceptSource implements api.Controller. All replicas accept it.
 func (c *control) AcceptSource(ctx context.Context, a api.SourceAcceptance) (api.Held, api.Source, error) {
+	operator := operatorOf(ctx, time.Now())
+	if c.replicas != nil {
+		return c.replicas.acceptSource(ctx, c, a, operator)
+	}
+	return c.acceptOwn(ctx, a, operator)
+}
+
+// acceptOwn accepts the held loss of a source of this replica.
+func (c *control) acceptOwn(ctx context.Context, a api.SourceAcceptance, operator *log.Operator) (api.Held, api.Source, error) {
 	held, state, err := c.feed.Accept(a.Source, a.Since, a.Revision)
 	if err != nil {
 		return api.Held{}, api.Source{}, err
 	}
 	before, after := shownHeld(&held), shownSource(state)
 	err = c.carryOut(ctx, "what the source takes away is accepted, but the audit does not have it", nil, func(now time.Time) error {
-		c.audit(ctx, now, store.AuditEntry{
+		operator.Time = now.UTC().Round(0)
+		c.auditAs(operator, store.AuditEntry{
 			Action: "AcceptSource", Target: a.Source, Author: a.Author, Reason: a.Reason,
 			Before: before.String(), After: api.AmountText(after.Clusters, after.Endpoints),
 		})

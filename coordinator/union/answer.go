@@ -105,6 +105,8 @@ func (b *Backend) value(ctx context.Context, q *question) ([]byte, error) {
 		return encode(s, err)
 	case q.Kind == kindOverview:
 		return encode(b.Backend.Overview(ctx, q.Limit))
+	case q.Kind == kindAcceptance && q.Acceptance != nil && b.Accept != nil:
+		return encode(b.Accept(ctx, *q.Acceptance))
 	case q.Kind == kindReplica:
 		return encode(b.own(ctx))
 	}

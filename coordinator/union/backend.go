@@ -30,6 +30,9 @@ const patience = 2 * time.Second
 type Backend struct {
 	api.Backend // of this replica alone
 
+	// Accept accepts what a source takes away, on this replica alone. It is set before the first question.
+	Accept func(context.Context, Acceptance) (api.Held, error)
+
 	id     string
 	peers  Peers
 	turns  *limit.Queue // of questions of other replicas

@@ -9,6 +9,8 @@
 // Answer is the other end: it answers the question of another replica from its own Backend alone, so no
 // question goes around.
 //
+// AcceptElsewhere is the only order: it has the other replicas accept what their sources take away.
+//
 // # What it guarantees
 //
 // A question shows no more than its caller may see: the caller's clusters go with it, and the other

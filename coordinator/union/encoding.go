@@ -31,6 +31,8 @@ const (
 	kindStatus    = "status"
 	kindOverview  = "overview"
 	kindReplica   = "replica"
+
+	kindAcceptance = "acceptance"
 )
 
 // question is a question to another replica.
@@ -43,6 +45,8 @@ type question struct {
 	Clusters  *api.ClusterQuery  `json:",omitempty"`
 	Cluster   string             `json:",omitempty"` // of kindClients; empty: all
 	Limit     int                `json:",omitempty"` // of kindOverview
+
+	Acceptance *Acceptance `json:",omitempty"`
 }
 
 // visible is a set of clusters.

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write the golden files")
 // messages are what replicas send to each other.
 var messages = map[string]any{
 	"question": question{}, "answer": answer{}, "endpoints": rows[api.EndpointHealth]{}, "clusters": rows[cluster]{}, "checkers": []api.Checker{},
-	"paths": []api.Path{}, "clients": []api.Client{}, "status": api.Status{}, "overview": api.Overview{}, "replica": api.Replica{},
+	"paths": []api.Path{}, "clients": []api.Client{}, "status": api.Status{}, "overview": api.Overview{}, "replica": api.Replica{}, "acceptance": api.Held{},
 }
 
 // fill sets each field below a value to one of its own, or with zero, each pointer to a zero value. It fails for what JSON
