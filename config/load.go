@@ -18,10 +18,10 @@ type Problem = yamlpb.Problem
 // maxBytes is the size limit of a configuration file.
 const maxBytes = 16 << 20
 
-// Load reads and checks a configuration file. If a problem is more than a warning, it
-// returns no Config.
-func Load(path string) (*Config, []Problem) {
-	cfg, problems := Examine(path)
+// Load reads a configuration file, makes the changes, and checks the result. If a problem is more than a
+// warning, it returns no Config.
+func Load(path string, changes ...func(*Config)) (*Config, []Problem) {
+	cfg, problems := Examine(path, changes...)
 	for _, problem := range problems {
 		if !problem.Warning {
 			return nil, problems
@@ -32,7 +32,7 @@ func Load(path string) (*Config, []Problem) {
 
 // Examine is Load for callers that look for further problems. If there are problems, it
 // returns the valid rest of the configuration, or nil if there is none.
-func Examine(path string) (*Config, []Problem) {
+func Examine(path string, changes ...func(*Config)) (*Config, []Problem) {
 	data, err := yamlpb.ReadFile(path, maxBytes)
 	if err != nil {
 		return nil, []Problem{{File: path, Message: err.Error()}}
@@ -41,10 +41,10 @@ func Examine(path string) (*Config, []Problem) {
 	if err != nil {
 		return nil, []Problem{{File: path, Message: "has no absolute path: " + err.Error()}}
 	}
-	return parse(path, data, folder)
+	return parse(path, data, folder, changes...)
 }
 
-func parse(path string, data []byte, folder string) (*Config, []Problem) {
+func parse(path string, data []byte, folder string, changes ...func(*Config)) (*Config, []Problem) {
 	root, problems := yamlpb.ParseOwn(path, data)
 	if len(problems) > 0 {
 		return nil, problems
@@ -53,6 +53,9 @@ func parse(path string, data []byte, folder string) (*Config, []Problem) {
 	c := &checks{root: root, problems: root.Decode(cfg)}
 	for _, problem := range c.problems {
 		c.spoiled = append(c.spoiled, problem.Field)
+	}
+	for _, change := range changes {
+		change(cfg)
 	}
 	resolvePaths(cfg, folder)
 	c.config(cfg)

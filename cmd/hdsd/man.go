@@ -111,6 +111,7 @@ func environment(command *cobra.Command) (list []item) {
 	asks := hasFlag("server") && hasFlag("token-file")
 	serves := command.CommandPath() == "hdsd serve"
 	add(hasFlag("server"), "HDSD_SERVER", "HOST:PORT of the coordinator's gRPC address, if --server is not given.")
+	add(hasFlag("config"), "HDSD_NODE_ID, HDSD_ADVERTISE", "They replace node_id and replication.peer.advertise of the configuration, so that all replicas can have the same one.")
 	add(asks, "HDSD_TLS_CA, HDSD_TLS_CERT, HDSD_TLS_KEY", "Files for TLS, if the flags of the same names are not given.")
 	add(asks, "HDSD_TOKEN", "A bearer token, if --token-file is not given.")
 	add(hasFlag("color"), "NO_COLOR", "If it is set, tables have no colour.")

@@ -128,3 +128,33 @@ func TestValidateReplicas(t *testing.T) {
 	server.Kill()
 	validate(exitFailed, "hdsd.yaml: replication.etcd.endpoints[0]: "+server.URL+": asking for the status of etcd: etcd does not answer", "--connect")
 }
+
+// TestTheEnvironmentPlacesAReplica covers one configuration for all replicas.
+func TestTheEnvironmentPlacesAReplica(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "hdsd.yaml")
+	text := `
+data_dir: data
+replication: {etcd: {endpoints: ["http://127.0.0.1:1"]}, peer: {address: "0.0.0.0:18100", insecure: true}}
+sources:
+- {name: local, config_source: {path_config_source: {path: clusters.yaml}}}
+`
+	if err := os.WriteFile(filepath.Join(dir, "clusters.yaml"), []byte("resources: []\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, out, _ := hdsd(t, "validate", "-c", path); !strings.Contains(out, "node_id: is needed") || !strings.Contains(out, "replication.peer.advertise: is needed") {
+		t.Errorf("without variables:\n%s", out)
+	}
+	t.Setenv(nodeIDVariable, "hdsd-1")
+	t.Setenv(advertiseVariable, "hdsd-1.hdsd:18100")
+	if status, out, _ := hdsd(t, "validate", "-c", path); status != exitDone {
+		t.Errorf("exit status %d:\n%s", status, out)
+	}
+	t.Setenv(advertiseVariable, "hdsd-1")
+	if _, out, _ := hdsd(t, "validate", "-c", path); !strings.Contains(out, `replication.peer.advertise: "hdsd-1" is not HOST:PORT`) {
+		t.Errorf("a wrong address:\n%s", out)
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,9 +96,23 @@ func serve(ctx context.Context, path string, start time.Duration, log zerolog.Lo
 	}
 }
 
+// These variables place a replica, so that all replicas can have one configuration.
+const (
+	nodeIDVariable    = "HDSD_NODE_ID"
+	advertiseVariable = "HDSD_ADVERTISE"
+)
+
+// placed replaces what the environment says of this replica.
+func placed(c *configv1.Config) {
+	c.NodeId = cmp.Or(os.Getenv(nodeIDVariable), c.GetNodeId())
+	if peer := c.GetReplication().GetPeer(); peer != nil {
+		peer.Advertise = cmp.Or(os.Getenv(advertiseVariable), peer.GetAdvertise())
+	}
+}
+
 // load reads the configuration, and prints every problem.
 func load(path string, w io.Writer) (*configv1.Config, error) {
-	loaded, problems := config.Load(path)
+	loaded, problems := config.Load(path, placed)
 	if bad := printProblems(w, problems, func(p config.Problem) bool { return p.Warning }); bad > 0 {
 		return nil, reported{fmt.Errorf("%s has %d problems", path, bad)}
 	}
@@ -126,7 +141,7 @@ func printProblem(w io.Writer, problem fmt.Stringer, warning bool) {
 
 // reload reads the configuration again; a bad one changes nothing.
 func reload(built *coordinator.Coordinator, path string, log zerolog.Logger) {
-	loaded, problems := config.Load(path)
+	loaded, problems := config.Load(path, placed)
 	bad := false
 	for _, problem := range problems {
 		level := zerolog.WarnLevel

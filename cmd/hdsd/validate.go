@@ -70,7 +70,7 @@ const grpcClients = "grpc"
 
 // runValidate examines everything, calls examined, then prints the problems.
 func runValidate(ctx context.Context, path string, connect, gRPC bool, w io.Writer, examined func()) error {
-	loaded, problems := config.Examine(path)
+	loaded, problems := config.Examine(path, placed)
 	var findings validate.Findings
 	var node *corev3.Node
 	if connect {
