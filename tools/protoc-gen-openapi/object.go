@@ -78,17 +78,12 @@ func plainJSON(value any) ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// encode gives the object as indented JSON and as YAML.
+// encode gives the object as JSON without white space, which takes half of the bytes of a program, and as YAML.
 func (o *object) encode() (asJSON, asYAML []byte, err error) {
 	compact, err := plainJSON(o)
 	if err != nil {
 		return nil, nil, err
 	}
-	var b bytes.Buffer
-	if err := json.Indent(&b, compact, "", "  "); err != nil {
-		return nil, nil, err
-	}
-	b.WriteByte('\n')
 	var node yaml.Node // JSON is YAML
 	if err := yaml.Unmarshal(compact, &node); err != nil {
 		return nil, nil, err
@@ -100,7 +95,7 @@ func (o *object) encode() (asJSON, asYAML []byte, err error) {
 	if err := encoder.Encode(&node); err != nil {
 		return nil, nil, err
 	}
-	return b.Bytes(), y.Bytes(), encoder.Close()
+	return append(compact, '\n'), y.Bytes(), encoder.Close()
 }
 
 // asBlocks takes the style of JSON away.
