@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
 
 // Client is the session of one replica.
@@ -81,7 +80,7 @@ func (c *Client) Depose(ctx context.Context, epoch int64) error {
 func (c *Client) revoke(ctx context.Context, lease int64) (*pb.LeaseRevokeResponse, error) {
 	return write(ctx, c.conn, "ending a session", func(ctx context.Context, m *member) (*pb.LeaseRevokeResponse, error) {
 		answer, err := m.lease.LeaseRevoke(ctx, &pb.LeaseRevokeRequest{ID: lease})
-		if hasMessage(err, rpctypes.ErrGRPCLeaseNotFound) {
+		if hasMessage(err, saysLeaseNotFound) {
 			return answer, nil
 		}
 		return answer, err

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
@@ -187,12 +186,12 @@ func retry[T any](ctx context.Context, attempt func(context.Context) (T, error))
 
 // outgoing returns the context of a call, with the metadata for etcd, and the token in it.
 func (c *connection) outgoing(ctx context.Context, m *member) (context.Context, string, error) {
-	ctx = metadata.AppendToOutgoingContext(ctx, rpctypes.MetadataRequireLeaderKey, rpctypes.MetadataHasLeader)
+	ctx = metadata.AppendToOutgoingContext(ctx, requireLeaderKey, requireLeader)
 	if c.user == "" {
 		return ctx, "", nil
 	}
 	token, err := c.authenticated(ctx, m)
-	return metadata.AppendToOutgoingContext(ctx, rpctypes.TokenFieldNameGRPC, token), token, err
+	return metadata.AppendToOutgoingContext(ctx, tokenKey, token), token, err
 }
 
 // authenticated returns the token, and authenticates if there is none.
@@ -216,7 +215,7 @@ func (c *connection) authenticated(ctx context.Context, m *member) (string, erro
 	ctx, cancel := context.WithTimeout(ctx, authTimeout)
 	defer cancel()
 	answer, err := m.auth.Authenticate(ctx, &pb.AuthenticateRequest{Name: c.user, Password: password})
-	if hasMessage(err, rpctypes.ErrGRPCAuthNotEnabled) {
+	if hasMessage(err, saysAuthNotEnabled) {
 		return "", nil
 	}
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -59,14 +58,13 @@ func classify(operation string, err error) error {
 
 func kindOf(err error) error {
 	switch text := messageOf(err); text {
-	case messageOf(rpctypes.ErrGRPCNoSpace):
+	case saysNoSpace:
 		return ErrNoSpace
-	case messageOf(rpctypes.ErrGRPCAuthFailed), messageOf(rpctypes.ErrGRPCUserEmpty), messageOf(rpctypes.ErrGRPCUserNotFound),
-		messageOf(rpctypes.ErrGRPCInvalidAuthToken), messageOf(rpctypes.ErrGRPCAuthOldRevision):
+	case saysAuthFailed, saysUserEmpty, saysUserNotFound, saysInvalidAuthToken, saysAuthOldRevision:
 		return ErrAuthentication
-	case messageOf(rpctypes.ErrGRPCPermissionDenied):
+	case saysPermissionDenied:
 		return ErrPermission
-	case messageOf(rpctypes.ErrGRPCRequestTooLarge):
+	case saysRequestTooLarge:
 		return ErrTooLarge
 	default:
 		if strings.Contains(text, "authentication handshake failed") {
@@ -99,8 +97,8 @@ func messageOf(err error) string {
 	return text
 }
 
-// hasMessage reports whether an error has the message of another one.
-func hasMessage(err, reason error) bool { return err != nil && messageOf(err) == messageOf(reason) }
+// hasMessage reports whether an error has a message of etcd.
+func hasMessage(err error, text string) bool { return err != nil && messageOf(err) == text }
 
 // isTransient reports whether another attempt may succeed.
 func isTransient(err error) bool { return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrTLS) }
@@ -117,5 +115,5 @@ func isFinal(err error) bool {
 
 // isTokenStale reports whether a new authentication may help.
 func isTokenStale(err error) bool {
-	return hasMessage(err, rpctypes.ErrGRPCInvalidAuthToken) || hasMessage(err, rpctypes.ErrGRPCAuthOldRevision) || hasMessage(err, rpctypes.ErrGRPCUserEmpty)
+	return hasMessage(err, saysInvalidAuthToken) || hasMessage(err, saysAuthOldRevision) || hasMessage(err, saysUserEmpty)
 }

@@ -383,4 +383,22 @@ func FuzzKeys(f *testing.F) {
 			t.Errorf("%q stays: %+v", key, v)
 		}
 	})
+
+}
+
+// TestTheWordsOfEtcd are those of the package for clients of etcd.
+func TestTheWordsOfEtcd(t *testing.T) {
+	for text, want := range map[string]error{
+		saysAuthFailed: rpctypes.ErrGRPCAuthFailed, saysAuthNotEnabled: rpctypes.ErrGRPCAuthNotEnabled, saysAuthOldRevision: rpctypes.ErrGRPCAuthOldRevision,
+		saysCompacted: rpctypes.ErrGRPCCompacted, saysInvalidAuthToken: rpctypes.ErrGRPCInvalidAuthToken, saysLeaseExist: rpctypes.ErrGRPCLeaseExist,
+		saysLeaseNotFound: rpctypes.ErrGRPCLeaseNotFound, saysNoSpace: rpctypes.ErrGRPCNoSpace, saysPermissionDenied: rpctypes.ErrGRPCPermissionDenied,
+		saysRequestTooLarge: rpctypes.ErrGRPCRequestTooLarge, saysUserEmpty: rpctypes.ErrGRPCUserEmpty, saysUserNotFound: rpctypes.ErrGRPCUserNotFound,
+	} {
+		if !hasMessage(want, text) {
+			t.Errorf("%q, want %v", text, want)
+		}
+	}
+	if requireLeaderKey != rpctypes.MetadataRequireLeaderKey || requireLeader != rpctypes.MetadataHasLeader || tokenKey != rpctypes.TokenFieldNameGRPC {
+		t.Error("the metadata of calls differ")
+	}
 }

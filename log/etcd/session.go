@@ -8,7 +8,6 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
 
 // seat is the state of the replica's key.
@@ -40,7 +39,7 @@ func (c *Client) grant(ctx context.Context) bool {
 	for n := 0; ; n++ {
 		answer, err := write(ctx, c.conn, "opening a session", func(ctx context.Context, m *member) (*pb.LeaseGrantResponse, error) {
 			answer, err := m.lease.LeaseGrant(ctx, request)
-			if hasMessage(err, rpctypes.ErrGRPCLeaseExist) { // the attempt before was granted
+			if hasMessage(err, saysLeaseExist) { // the attempt before was granted
 				return &pb.LeaseGrantResponse{ID: c.lease}, nil
 			}
 			return answer, err

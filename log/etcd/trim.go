@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
 
 // trimEntries limits the entries that one transaction removes, since etcd runs one transaction at a
@@ -57,7 +56,7 @@ func (c *Client) compact(ctx context.Context, revision int64) error {
 	_, err := retry(ctx, func(ctx context.Context) (*pb.CompactionResponse, error) {
 		return write(ctx, c.conn, "compacting etcd", func(ctx context.Context, m *member) (*pb.CompactionResponse, error) {
 			answer, err := m.kv.Compact(ctx, &pb.CompactionRequest{Revision: revision})
-			if hasMessage(err, rpctypes.ErrGRPCCompacted) { // somebody else has done so
+			if hasMessage(err, saysCompacted) { // somebody else has done so
 				return answer, nil
 			}
 			return answer, err

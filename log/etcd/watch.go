@@ -5,7 +5,6 @@ import (
 	"context"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -58,7 +57,7 @@ func readWatch(ctx context.Context, m *member, after int64, intervals []interval
 		case err != nil:
 			return err
 		case response.CompactRevision != 0:
-			return rpctypes.ErrGRPCCompacted
+			return status.Error(codes.OutOfRange, saysCompacted)
 		case response.Canceled:
 			return status.Error(codes.Aborted, cmp.Or(response.CancelReason, "the watch was cancelled"))
 		default:
