@@ -8,5 +8,5 @@
 //
 // In a dynamic message, inner messages are dynamic, too: code that looks for an Any asks
 // internal/dynamic instead of the Go type. tools/envoytypes generates types.go and
-// descriptors.binpb (make generate).
+// descriptors.binpb.gz (make generate).
 package envoytypes

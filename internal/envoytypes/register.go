@@ -1,8 +1,11 @@
 package envoytypes
 
 import (
+	"bytes"
+	"compress/gzip"
 	_ "embed" // the descriptors
 	"fmt"
+	"io"
 	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -12,9 +15,9 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// descriptors is an encoded google.protobuf.FileDescriptorSet.
+// descriptors is an encoded google.protobuf.FileDescriptorSet, compressed.
 //
-//go:embed descriptors.binpb
+//go:embed descriptors.binpb.gz
 var descriptors []byte
 
 // Register adds the types without linked code to protobuf's global registries. A program calls
@@ -51,7 +54,7 @@ type file struct {
 // files returns the files of the set.
 func files() []file {
 	var list []file
-	for set := descriptors; len(set) > 0; { // tools/envoytypes wrote whole fields; each file begins with its path
+	for set := decompress(descriptors); len(set) > 0; { // tools/envoytypes wrote whole fields; each file begins with its path
 		_, _, tag := protowire.ConsumeTag(set)
 		descriptor, size := protowire.ConsumeBytes(set[tag:])
 		set = set[tag+size:]
@@ -60,4 +63,15 @@ func files() []file {
 		list = append(list, file{path, descriptor})
 	}
 	return list
+}
+
+func decompress(packed []byte) []byte {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err == nil {
+		var content []byte
+		if content, err = io.ReadAll(r); err == nil {
+			return content
+		}
+	}
+	panic(fmt.Sprintf("envoytypes: %v", err)) // tools/envoytypes has written it
 }

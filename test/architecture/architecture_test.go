@@ -3,11 +3,13 @@ package architecture
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -181,9 +183,9 @@ func TestEveryMessageOfEnvoyIsKnown(t *testing.T) {
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("tools/envoytypes: %v\n%s", err, out)
 	}
-	for _, name := range []string{"types.go", "descriptors.binpb"} {
-		got, err := os.ReadFile(filepath.Join(root, "internal/envoytypes", name))
-		want, wrong := os.ReadFile(filepath.Join(folder, name))
+	for _, name := range []string{"types.go", "descriptors.binpb.gz"} {
+		got, err := readPlain(filepath.Join(root, "internal/envoytypes", name))
+		want, wrong := readPlain(filepath.Join(folder, name))
 		if err := errors.Join(err, wrong); err != nil {
 			t.Fatal(err)
 		}
@@ -191,6 +193,19 @@ func TestEveryMessageOfEnvoyIsKnown(t *testing.T) {
 			t.Errorf("internal/envoytypes/%s is not what the modules have: run make generate", name)
 		}
 	}
+}
+
+// readPlain reads a file, and decompresses one with the suffix gz: releases of Go may compress differently.
+func readPlain(path string) ([]byte, error) {
+	content, err := os.ReadFile(path)
+	if err != nil || filepath.Ext(path) != ".gz" {
+		return content, err
+	}
+	r, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
 }
 
 func packages(t *testing.T) []goPackage {

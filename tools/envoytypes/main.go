@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -72,7 +73,22 @@ func write(root, folder string) error {
 		set = protowire.AppendTag(set, 1, protowire.BytesType)
 		set = protowire.AppendString(set, descriptor)
 	}
-	return os.WriteFile(filepath.Join(folder, "descriptors.binpb"), set, 0o600)
+	packed, err := compress(set)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "descriptors.binpb.gz"), packed, 0o600)
+}
+
+func compress(content []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	_, err = w.Write(content)
+	err = errors.Join(err, w.Close())
+	return b.Bytes(), err
 }
 
 // list gives the lines that go list prints in root.
