@@ -171,12 +171,13 @@ func (in *intake) end() {
 
 func (in *intake) close() { in.work(func() { in.closed = true }) }
 
-// due reports whether there is anything to commit, and whether it is urgent.
+// due reports whether there is anything to commit, and whether it is urgent: a caller waits, or an eighth of the
+// queue's room is taken.
 func (in *intake) due() (pending, urgent bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	pending = !in.saved.reached(in.submitted)
-	return pending, pending && (in.urgent > 0 || in.pending.count >= groupSize)
+	return pending, pending && (in.urgent > 0 || in.pending.count >= in.pending.limit/8)
 }
 
 // idle reports whether no pruning or forgetting is requested.

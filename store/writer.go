@@ -9,8 +9,14 @@ import (
 )
 
 const (
-	groupSize  = 4096 // number of transitions that makes a group due at once
-	groupTime  = 10 * time.Millisecond
+	groupSize = 4096 // least bound of a group, in transitions
+	groupTime = 10 * time.Millisecond
+
+	// The writer rests after a transaction for three times as long, at most longestRest. So a flood of transitions
+	// leaves the processors to decisions, and more rows share a page, which is written once.
+	restShare   = 3
+	longestRest = 200 * time.Millisecond
+
 	longGroup  = 2 * time.Second // a transaction above this duration has too many transitions
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 10 * time.Second
@@ -35,7 +41,8 @@ type writer struct {
 	closing chan struct{} // closed when the store closes
 	done    chan struct{} // closed when run has ended
 
-	dropped uint64 // transitions reported as dropped; owned by run
+	rest    time.Time // until when the writer rests, unless work is urgent
+	dropped uint64    // transitions reported as dropped; owned by run, as rest is
 }
 
 // run commits group after group. When the store closes, it commits the rest and returns.
@@ -103,7 +110,7 @@ func (w *writer) wait(pruning, looking <-chan time.Time) bool {
 			break
 		}
 		if pending && due == nil {
-			timer := time.NewTimer(groupTime)
+			timer := time.NewTimer(max(groupTime, time.Until(w.rest)))
 			defer timer.Stop()
 			due = timer.C
 		}
@@ -166,7 +173,9 @@ func (w *writer) save(g *group) bool {
 			return w.time.put(tx)
 		})
 		if err == nil {
-			w.saved(g, time.Since(began))
+			elapsed := time.Since(began)
+			w.rest = began.Add(elapsed + min(restShare*elapsed, longestRest))
+			w.saved(g, elapsed)
 			return true
 		}
 		err = fmt.Errorf("history: write %s: %w", rowsOf(len(g.transitions), transitions), err)
