@@ -53,10 +53,11 @@ func (c *control) ClearOverrides(ctx context.Context, scope health.Endpoint, all
 	return c.core.names.overrides(order.Ended), err
 }
 
-// Overrides implements api.Controller.
+// Overrides implements api.Controller. One of several replicas shows those of the log, also while it leads: what a
+// leader has decided and not committed yet may never be.
 func (c *control) Overrides(ctx context.Context) ([]api.Override, error) {
 	var found []ruling.Override
-	if err := c.core.inspect(ctx, func() { found = c.core.Rulings.Overrides() }); err != nil {
+	if err := c.core.inspect(ctx, func() { found = c.core.committed().Overrides() }); err != nil {
 		return nil, err
 	}
 	return c.core.names.overrides(found), nil

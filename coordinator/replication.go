@@ -15,6 +15,7 @@ import (
 	"hdsd/relay"
 	"hdsd/replica"
 	"hdsd/replica/clusters"
+	"hdsd/ruling"
 	"hdsd/store"
 )
 
@@ -85,6 +86,14 @@ func (c *core) join(o replica.Options, state log.State, cursor uint64, s followi
 
 // follows reports whether another replica decides. Any goroutine may call it.
 func (c *core) follows() bool { return c.replication != nil && !c.replication.leads() }
+
+// committed returns the rulings that the log of several replicas has; those of a coordinator alone are all.
+func (c *core) committed() *ruling.Table {
+	if c.replication != nil {
+		return c.replication.Follower.Rulings
+	}
+	return c.Rulings
+}
 
 // replicaEvent returns an event of this process for the replica.
 func replicaEvent(e machine.Event) replica.Event {

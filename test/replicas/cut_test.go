@@ -30,8 +30,8 @@ func newRoutes(t testing.TB, r *process, servers []*etcd.Server) *routes {
 	return w
 }
 
-// cuttable returns three replicas with proxies around each, of which the last one leads.
-func cuttable(t *testing.T) (*lab, []*routes) {
+// cuttable returns three replicas with proxies around each, of which the last one leads. Operators may be at work.
+func cuttable(t *testing.T, operated bool) (*lab, []*routes) {
 	t.Helper()
 	l := prepare(t, etcd.StartCluster(t, 1, quickEtcd...), shortTTL)
 	var all []*routes
@@ -42,6 +42,9 @@ func cuttable(t *testing.T) (*lab, []*routes) {
 	last.launch()
 	last.until("to lead", last.leads)
 	l.open()
+	if operated {
+		l.operate()
+	}
 	return l, all
 }
 
@@ -82,7 +85,7 @@ func (l *lab) tells(r *process, text string) {
 // TestAReplicaIsCutFromEtcd covers a leader and a follower that reach all but etcd.
 func TestAReplicaIsCutFromEtcd(t *testing.T) {
 	t.Parallel()
-	l, routes := cuttable(t)
+	l, routes := cuttable(t, true)
 	for _, how := range []path{closed, silent} {
 		for _, find := range []func() *process{l.leader, l.follower} {
 			r := find()
@@ -100,7 +103,7 @@ func TestAReplicaIsCutFromEtcd(t *testing.T) {
 // leader, as that of a leader that has been killed.
 func TestAReplicaIsCutFromItsPeers(t *testing.T) {
 	t.Parallel()
-	l, routes := cuttable(t)
+	l, routes := cuttable(t, true)
 	r, links := l.replicas[2], []*proxy{routes[2].peers}
 	for _, how := range []path{silent, closed} {
 		l.cut("its peers", r, how, links, func() {})
@@ -117,7 +120,7 @@ func TestAReplicaIsCutFromItsPeers(t *testing.T) {
 // TestAReplicaIsCutFromItsCheckers covers a leader and a follower that reach all but checkers.
 func TestAReplicaIsCutFromItsCheckers(t *testing.T) {
 	t.Parallel()
-	l, routes := cuttable(t)
+	l, routes := cuttable(t, true)
 	for _, how := range []path{closed, silent} {
 		for _, find := range []func() *process{l.leader, l.follower} {
 			r := find()

@@ -10,7 +10,8 @@
 //   - No data plane gets a health that the endpoint did not have since the fault began, or in the seconds before.
 //     Endpoints that never change have one health throughout.
 //   - All replicas have the same history, and each change of an endpoint is in it once.
-//   - An order that was acknowledged is in the audit once, and in force. One that was refused is not.
+//   - An order that was acknowledged is in the audit once, and in force. One that was refused is not. Orders are
+//     linearizable, and what a replica shows of them never goes back.
 //   - Decisions resume by themselves. The tests print how long the longest one waited.
 //
 // SOAK makes the outages longer and the kills more. The processes and goroutines of a test end with it.

@@ -76,6 +76,7 @@ func TestReplicasStartBeforeEtcd(t *testing.T) {
 	}
 	l.settle()
 	l.begin()
+	l.operate()
 	l.finish()
 }
 

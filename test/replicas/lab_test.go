@@ -93,11 +93,11 @@ func newLab(t *testing.T, servers []*etcd.Server, ttl string) *lab {
 	t.Helper()
 	l := prepare(t, servers, ttl)
 	l.open()
+	l.operate()
 	return l
 }
 
-// open starts the replicas that do not run, waits for the health of all endpoints, and begins to change endpoints and
-// to give orders.
+// open starts the replicas that do not run, waits for the health of all endpoints, and begins to change endpoints.
 func (l *lab) open() {
 	l.t.Helper()
 	for _, r := range l.replicas {
@@ -113,13 +113,17 @@ func (l *lab) open() {
 	l.begin()
 }
 
-// begin begins to change endpoints and to give orders.
-func (l *lab) begin() {
+// operate begins to give orders.
+func (l *lab) operate() {
 	for i, r := range l.replicas {
 		o := newOperator(l.t, r, l.judge, i, len(l.replicas))
 		l.operators = append(l.operators, o)
 		l.tasks.Go(func() { o.work(l.ctx, &l.ordering) })
 	}
+}
+
+// begin begins to change endpoints.
+func (l *lab) begin() {
 	seed := uint64(time.Now().UnixNano())
 	l.tasks.Go(func() {
 		l.judge.drive(l.ctx, &l.changing, 20*time.Millisecond, seed, func() {

@@ -3,6 +3,7 @@ package replicas
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -64,6 +65,11 @@ func newOperator(t testing.TB, p *process, j *judge, turn, count int) *operator 
 		o.endpoints, o.addresses, o.cluster = append(o.endpoints, i), append(o.addresses, j.world.Address(i)), j.world.Name(j.world.ClusterOf(i))
 	}
 	return o
+}
+
+// address returns the address of an endpoint.
+func (o *operator) address(endpoint int) string {
+	return o.addresses[slices.Index(o.endpoints, endpoint)]
 }
 
 // work gives orders until ctx ends.
