@@ -32,13 +32,14 @@ type process struct {
 	logs             []string // of earlier processes
 	client           http.Client
 	etcd, ttl        string
+	grace            string // assignment.reconnect_grace
 }
 
 // newProcess prepares a replica. It does not run yet.
 func newProcess(t testing.TB, id, etcd, ttl, clusters string) *process {
 	p := &process{
 		t: t, id: id, dir: t.TempDir(), grpc: envoy.FreeAddress(t), http: envoy.FreeAddress(t), peer: envoy.FreeAddress(t),
-		client: http.Client{Timeout: 5 * time.Second}, etcd: etcd, ttl: ttl,
+		client: http.Client{Timeout: 5 * time.Second}, etcd: etcd, ttl: ttl, grace: "2s",
 	}
 	p.hds, p.advertise = p.grpc, p.peer
 	p.write("clusters.yaml", clusters)
@@ -73,7 +74,7 @@ func (p *process) launch() {
 	p.write("hdsd.yaml", fmt.Sprintf("node_id: %s\ngrpc: {address: %q}\nhttp: {address: %q}\ndata_dir: data\n"+
 		"sources: [{name: local, config_source: {path_config_source: {path: clusters.yaml}}}]\n"+
 		"replication: {etcd: {endpoints: [%s]}, peer: {address: %q, advertise: %q}, session_ttl: %s}\n"+
-		"reporting: {interval: 1s}\nassignment: {settle: 0.5s, reconnect_grace: 2s}\n", p.id, p.grpc, p.http, p.etcd, p.peer, p.advertise, p.ttl))
+		"reporting: {interval: 1s}\nassignment: {settle: 0.5s, reconnect_grace: %s}\n", p.id, p.grpc, p.http, p.etcd, p.peer, p.advertise, p.ttl, p.grace))
 	var err error
 	if p.Child, err = real.StartChild(exec.Command(fleet.Plain(p.t), "serve", "-c", filepath.Join(p.dir, "hdsd.yaml")), func() {}); err != nil {
 		p.t.Fatal(err)
