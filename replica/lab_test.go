@@ -57,6 +57,7 @@ type lab struct {
 	prompt    bool               // no message is slow
 	maximum   int                // records that may wait
 	payload   int                // bytes of a commit
+	base      time.Time          // start, with a monotonic part; zero: the clocks of all are right
 }
 
 // occurrence is something that happens at a time.
@@ -254,11 +255,12 @@ type process struct {
 	planes  map[health.Endpoint][]segment
 	tickAt  time.Time
 	orders  uint64
-	moves   int         // specifiers for checkers
-	notes   []log.Event // of the current step
-	told    int         // lines of the history of the log that this replica has
-	joined  int         // sessions of checkers that the machine got
-	losses  int         // checkers that it lost
+	moves   int           // specifiers for checkers
+	notes   []log.Event   // of the current step
+	told    int           // lines of the history of the log that this replica has
+	joined  int           // sessions of checkers that the machine got
+	losses  int           // checkers that it lost
+	skew    time.Duration // of its wall clock
 
 	clusters map[string]*catalog.Cluster
 }
@@ -372,6 +374,14 @@ func (p *process) post(order int, after time.Duration, e Event) {
 	p.schedule(due.Sub(p.now), func() { p.step(e) })
 }
 
+// clock returns the time of the process. With wall clocks it has a monotonic part, and the skew of its machine.
+func (p *process) clock() time.Time {
+	if p.base.IsZero() {
+		return p.now
+	}
+	return jumped(p, p.base.Add(p.now.Sub(start)), p.skew)
+}
+
 // step lets the replica handle an event, unless it is paused.
 func (p *process) step(e Event) {
 	switch {
@@ -379,11 +389,11 @@ func (p *process) step(e Event) {
 	case p.paused:
 		p.waiting = append(p.waiting, e)
 	default:
-		p.replica.Step(p.now, e, p.carryOut)
+		p.replica.Step(p.clock(), e, p.carryOut)
 		for len(p.notes) > 0 {
 			notes := p.notes
 			p.notes = nil
-			p.replica.Step(p.now, Noted{notes}, p.carryOut)
+			p.replica.Step(p.clock(), Noted{notes}, p.carryOut)
 		}
 		p.wake()
 	}
@@ -391,7 +401,7 @@ func (p *process) step(e Event) {
 
 // wake schedules the next tick.
 func (p *process) wake() {
-	due := p.now.Add(p.replica.Wait(p.now))
+	due := p.now.Add(p.replica.Wait(p.clock()))
 	if p.tickAt.IsZero() || due.Before(p.tickAt) {
 		p.tickAt = due
 		p.schedule(due.Sub(p.now), func() {

@@ -14,8 +14,11 @@ import (
 )
 
 // newFleet starts three replicas with two checkers each.
-func newFleet(t testing.TB, seed uint64) *lab {
+func newFleet(t testing.TB, seed uint64, options ...func(*lab)) *lab {
 	l := newLab(t, seed)
+	for _, set := range options {
+		set(l)
+	}
 	if seed%2 == 1 {
 		l.payload = 200 // batches in several frames
 	}
