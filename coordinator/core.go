@@ -95,15 +95,23 @@ func (c *core) run(stop <-chan struct{}) {
 	defer c.tape.finish(c.recording)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for batch := 0; ; {
+	for batch, ahead := 0, 0; ; {
+		if ahead < mostAhead && len(c.entries) > 0 {
+			ahead++
+			c.take(<-c.entries)
+			continue
+		}
+		ahead = 0
 		select {
 		case <-stop:
 			c.end()
 			return
+		case next := <-c.entries:
+			c.take(next)
+			continue
 		case next := <-c.events:
-			start := time.Now()
-			c.handle(start, &next)
-			c.measure(start)
+			c.latestPost = next.posted
+			c.take(next)
 			// A tick may find a checker late, so it comes after the events in the mailbox.
 			if batch++; batch < mailboxSize && len(c.events) > 0 {
 				continue
@@ -121,6 +129,16 @@ func (c *core) run(stop <-chan struct{}) {
 		timer.Reset(c.wait(time.Now()))
 		c.measure(start)
 	}
+}
+
+// mostAhead is the number of entries that come before an event.
+const mostAhead = 64
+
+// take handles a posted event, and measures the time.
+func (c *core) take(m message) {
+	start := time.Now()
+	c.handle(start, &m)
+	c.measure(start)
 }
 
 // wait returns the time to the next tick.
@@ -155,7 +173,6 @@ func (c *core) measure(start time.Time) {
 
 // handle handles a posted event.
 func (c *core) handle(now time.Time, m *message) {
-	c.latestPost = m.posted
 	if m.pending != nil {
 		m.pending.Store(false)
 	}

@@ -22,6 +22,7 @@ var ErrStopping = api.ErrStopping
 // mailbox passes events to the goroutine of the core.
 type mailbox struct {
 	events       chan message
+	entries      chan message        // of the log of several replicas; they come before events
 	delay        prometheus.Observer // seconds from the post of an event to its handling
 	latestPost   time.Time           // post time of the latest handled event
 	done         chan struct{}       // closed when the core takes no more events
@@ -38,7 +39,7 @@ type message struct {
 }
 
 func newMailbox(waited prometheus.Observer) *mailbox {
-	return &mailbox{events: make(chan message, mailboxSize), delay: waited, done: make(chan struct{})}
+	return &mailbox{events: make(chan message, mailboxSize), entries: make(chan message, mailboxSize), delay: waited, done: make(chan struct{})}
 }
 
 // receivedUntil returns the time until which the core has handled all posted events. Only the core calls it.

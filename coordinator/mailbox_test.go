@@ -181,7 +181,38 @@ func TestReceivedUntil(t *testing.T) {
 // handleNext handles the next posted event.
 func (l *lab) handleNext() {
 	next := <-l.core.events
+	l.core.latestPost = next.posted
 	l.core.handle(l.now, &next)
+}
+
+// TestEntriesComeFirst covers that entries of the log overtake what waits in the mailbox, and do not hold it up.
+func TestEntriesComeFirst(t *testing.T) {
+	l := newLab(t)
+	stop, ended := make(chan struct{}), make(chan struct{})
+	var order strings.Builder
+	handled := 0
+	note := func(kind string) message {
+		return message{posted: l.now, done: func(time.Time) {
+			order.WriteString(kind)
+			if handled++; handled == mostAhead+6 {
+				close(ended)
+			}
+		}}
+	}
+	for range 3 {
+		l.core.events <- note("e")
+	}
+	for range mostAhead + 3 {
+		l.core.entries <- note("L")
+	}
+	go l.core.run(stop)
+	<-ended
+	close(stop)
+	<-l.core.done
+	first, events := strings.Repeat("L", mostAhead), strings.Count(order.String(), "e")
+	if !strings.HasPrefix(order.String(), first) || events != 3 {
+		t.Errorf("handled in the order %s", order.String())
+	}
 }
 
 // TestSilentReportsWaitOnce covers that a checker has one waiting report without votes. Those of other

@@ -108,7 +108,7 @@ func (r *replicas) open(conf *configv1.Replication, s *servers) (err error) {
 	r.server = grpc.NewServer(append(append(link.ServerOptions(), grpc.MaxConcurrentStreams(maxPeerStreams)), bytes.ServerOptions(server)...)...)
 	r.links.Register(r.server)
 	replicav1.RegisterPeersServer(r.server, newPeerService(r))
-	options := engine.Options{Post: func(e replica.Event) { r.core.postShared(e) }, Joined: r.joined, Viewed: r.viewed}
+	options := engine.Options{Post: func(e replica.Event) { r.core.postEntry(e) }, Joined: r.joined, Viewed: r.viewed}
 	if options.Etcd, err = r.etcdOptions(); err != nil {
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// maxVotes bounds the votes of a report. The others follow with the next one.
-	maxVotes = 1 << 16
+	// maxVotes bounds the votes of a report, which the leader handles at once. The others follow with the next one.
+	maxVotes = 1 << 13
 
 	// maxUnfollowed bounds the specifiers of a checker that its reports may still follow.
 	maxUnfollowed = 8
