@@ -95,10 +95,15 @@ func (c *core) run(stop <-chan struct{}) {
 	defer c.tape.finish(c.recording)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	take := func(m message) {
+		start := time.Now()
+		c.handle(start, &m)
+		c.measure(start)
+	}
 	for batch, ahead := 0, 0; ; {
 		if ahead < mostAhead && len(c.entries) > 0 {
 			ahead++
-			c.take(<-c.entries)
+			take(<-c.entries)
 			continue
 		}
 		ahead = 0
@@ -107,11 +112,11 @@ func (c *core) run(stop <-chan struct{}) {
 			c.end()
 			return
 		case next := <-c.entries:
-			c.take(next)
+			take(next)
 			continue
 		case next := <-c.events:
 			c.latestPost = next.posted
-			c.take(next)
+			take(next)
 			// A tick may find a checker late, so it comes after the events in the mailbox.
 			if batch++; batch < mailboxSize && len(c.events) > 0 {
 				continue
@@ -133,13 +138,6 @@ func (c *core) run(stop <-chan struct{}) {
 
 // mostAhead is the number of entries that come before an event.
 const mostAhead = 64
-
-// take handles a posted event, and measures the time.
-func (c *core) take(m message) {
-	start := time.Now()
-	c.handle(start, &m)
-	c.measure(start)
-}
 
 // wait returns the time to the next tick.
 func (c *core) wait(now time.Time) time.Duration {

@@ -22,7 +22,7 @@ var ErrStopping = api.ErrStopping
 // mailbox passes events to the goroutine of the core.
 type mailbox struct {
 	events       chan message
-	entries      chan message        // of the log of several replicas; they come before events
+	entries      chan message        // of the log of several replicas. They come before events: data planes wait for them
 	delay        prometheus.Observer // seconds from the post of an event to its handling
 	latestPost   time.Time           // post time of the latest handled event
 	done         chan struct{}       // closed when the core takes no more events

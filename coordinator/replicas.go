@@ -101,14 +101,14 @@ func (r *replicas) open(conf *configv1.Replication, s *servers) (err error) {
 		ID: r.config.GetNodeId(), Process: r.process, Version: r.version, Log: r.log, Credentials: client, Registerer: r.registerer,
 	}, func(e replica.Event) {
 		r.probe.observe(e)
-		r.core.postShared(e)
+		r.core.postShared(r.core.events, e)
 	})
 	bytes := inflight.NewBudget(2 * link.MaxMessage) // half of it for large ones
 	bytes.Largest, bytes.LargestField = link.MaxMessage, "MaxMessage of replica/link"
 	r.server = grpc.NewServer(append(append(link.ServerOptions(), grpc.MaxConcurrentStreams(maxPeerStreams)), bytes.ServerOptions(server)...)...)
 	r.links.Register(r.server)
 	replicav1.RegisterPeersServer(r.server, newPeerService(r))
-	options := engine.Options{Post: func(e replica.Event) { r.core.postEntry(e) }, Joined: r.joined, Viewed: r.viewed}
+	options := engine.Options{Post: func(e replica.Event) { r.core.postShared(r.core.entries, e) }, Joined: r.joined, Viewed: r.viewed}
 	if options.Etcd, err = r.etcdOptions(); err != nil {
 		return err
 	}

@@ -106,14 +106,11 @@ func replicaEvent(e machine.Event) replica.Event {
 	return replica.Local{Event: e}
 }
 
-// postShared queues an event of a link, unless the core has stopped. It may wait.
-func (m *mailbox) postShared(e replica.Event) { m.send(message{shared: e}) }
-
-// postEntry queues an event of the log before all others, unless the core has stopped. It may wait. Data planes
-// wait for entries: what is decided already goes before what a leader has yet to decide.
-func (m *mailbox) postEntry(e replica.Event) {
+// postShared queues an event of a link, or of the log with the queue entries, unless the core has stopped. It may
+// wait.
+func (m *mailbox) postShared(queue chan<- message, e replica.Event) {
 	select {
-	case m.entries <- message{shared: e, posted: time.Now()}:
+	case queue <- message{shared: e, posted: time.Now()}:
 	case <-m.done:
 	}
 }

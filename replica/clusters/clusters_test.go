@@ -222,12 +222,12 @@ func TestDifferences(t *testing.T) {
 	wants("r2 1 [web] 1m0s")
 	f.union.Lose(f.now, "r2")
 	wants()
-	relayed, many := web("relayed", "/", 1), map[string]*source.Cluster{}
-	relayed.Source = "relay"
+	relayed, resolved, many := web("relayed", "/", 1), web("resolved", "/", 1), map[string]*source.Cluster{}
+	relayed.Source, resolved.Names = "relay", "web.example"
 	for _, name := range []string{"d", "a", "c", "b"} {
 		many[name] = web(name, "/", 1)
 	}
-	f.deliver("r3", map[string]*source.Cluster{"relayed": relayed}, true)
+	f.deliver("r3", map[string]*source.Cluster{"relayed": relayed, "resolved": resolved}, true)
 	wants()
 	f.deliver("r1", many, true)
 	wants("r3 4 [a b c] 1m0s")

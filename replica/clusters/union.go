@@ -229,7 +229,8 @@ type Difference struct {
 	Since   time.Time
 }
 
-// Differences tells which replicas differ from the leader, sorted, without the clusters of a source.
+// Differences tells which replicas differ from the leader, sorted, without the clusters of a source, and those whose
+// names each replica resolves.
 func (u *Union) Differences(without string) []Difference {
 	if !u.moved {
 		return u.differences
@@ -243,7 +244,8 @@ func (u *Union) Differences(without string) []Difference {
 		d := Difference{Replica: replica}
 		for _, name := range slices.Sorted(maps.Keys(l.differs)) {
 			c, k := u.own.clusters[name], l.clusters[name]
-			if c.Cluster != nil && c.Source.Source == without || c.Cluster == nil && k.content != nil && k.content.Source == without {
+			example := cmp.Or(c.source(), k.content)
+			if example != nil && (example.Source == without || example.Names != "") {
 				continue
 			}
 			if d.Count++; d.Count <= 3 {
