@@ -47,6 +47,8 @@ func (e extent) check(fleet string, cursor uint64) error {
 		return fmt.Errorf("%w (it is fleet %s, of which this replica has the entries up to %d)", ErrWiped, fleet, cursor)
 	case e.fleet.ID != fleet:
 		return fmt.Errorf("%w (it is of fleet %s, this replica of %s)", ErrOtherFleet, e.fleet.ID, fleet)
+	case e.head() < cursor && e.count == 0:
+		return fmt.Errorf("%w (the log is empty, and this replica has the entries up to %d)", ErrRestored, cursor)
 	case e.head() < cursor:
 		return fmt.Errorf("%w (the log ends with entry %d, the cursor is at %d)", ErrRestored, e.head(), cursor)
 	}
