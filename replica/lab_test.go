@@ -54,6 +54,7 @@ type lab struct {
 	deposed   int
 	overflows int
 	drops     func(Message) bool // loses messages although their link stays; may be nil
+	older     map[string]bool    // replicas of a release that tells no clusters
 	prompt    bool               // no message is slow
 	maximum   int                // records that may wait
 	payload   int                // bytes of a commit
@@ -86,7 +87,7 @@ func newLab(t testing.TB, seed uint64) *lab {
 	l := &lab{
 		TB: t, Rand: rand.New(rand.NewPCG(seed, 7)), now: start, processes: map[string]*process{}, links: map[[2]string]*simLink{},
 		checkers: map[string]*simChecker{}, truth: map[string][]segment{}, orders: map[log.OrderID]*simOrder{}, digests: map[uint64]string{}, payload: 1 << 20,
-		noted: map[string]bool{},
+		noted: map[string]bool{}, older: map[string]bool{},
 	}
 	l.log.lab = l
 	return l
@@ -629,9 +630,10 @@ func (p *process) send(s Send) {
 	if p.IntN(20) == 0 && !p.prompt {
 		delay = p.between(0, 2*time.Second)
 	}
+	message := p.known(s.Message, s.Replica)
 	p.schedule(0, func() {
-		if to := p.processes[s.Replica]; to != nil && (p.drops == nil || !p.drops(s.Message)) {
-			to.post(1000+int(link.number), delay, Received{p.id, s.Link, s.Message})
+		if to := p.processes[s.Replica]; to != nil && (p.drops == nil || !p.drops(message)) {
+			to.post(1000+int(link.number), delay, Received{p.id, s.Link, message})
 		}
 		p.post(2000+int(link.number), p.between(0, 30*time.Millisecond), Sent{s.Replica, s.Link})
 	})

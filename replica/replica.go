@@ -391,6 +391,7 @@ func (r *Replica) hear(now time.Time, from string, m *Report) {
 		t.union.Apply(now, from, m.Clusters)
 	} else if m.Full {
 		t.untold[from] = true
+		t.union.Lose(now, from) // what it told when it ran another release
 	}
 	if !t.opened {
 		t.early = append(t.early, earlyReport{from, &Report{Term: m.Term, Full: m.Full, Sessions: m.Sessions, Orders: m.Orders}})
