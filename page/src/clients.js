@@ -1,12 +1,13 @@
 import { all } from "./api.js";
 import { Table, Time, Trouble, html, usePoll } from "./look.js";
 import { Freeze, Overrides, Sources } from "./operators.js";
+import { Replicas } from "./replicas.js";
 
 const typeOf = (url) => ({ ClusterLoadAssignment: "EDS", Cluster: "CDS", HealthCheckSpecifier: "HDS" })[url.split(".").at(-1)] ?? url.split(".").at(-1);
 
-/** Clients are who has which configuration, where that comes from, and what operators set. */
+/** Clients are the replicas, who has which configuration, where that comes from, and what operators set. */
 export function Clients() {
-  return html`<h1>Data planes and checkers</h1><${Connected} /><${Sources} /><${Freeze} /><${Overrides} />`;
+  return html`<h1>Data planes and checkers</h1><${Replicas} /><${Connected} /><${Sources} /><${Freeze} /><${Overrides} />`;
 }
 
 // rank orders clients: those that refuse, those that lack something, and the others.

@@ -4,6 +4,7 @@ import { Heat } from "./heat.js";
 import { Partial } from "./incident.js";
 import { useOpen } from "./incidents.js";
 import { Address, Health, Long, Time, Trouble, anyCluster, clusterOf, html, link, plural, titleOf, useFlips, useGet, usePoll } from "./look.js";
+import { Leadership } from "./replicas.js";
 
 /** Overview is what needs attention, where it is down, all clusters, and what changed lately. */
 export function Overview({ status, find, setFind }) {
@@ -36,6 +37,7 @@ const Counts = ({ status: { clusters: k, endpoints: e, checkers: c } }) => html`
   <div><dt>Clusters</dt><dd>${k.ok} ok, ${k.someDown} some down, ${k.halfDown} half down, ${k.allDown} all down, ${k.unobserved} unobserved, ${k.noneHealthy} none healthy, ${k.unchecked} not checked</dd></div>
   <div><dt>Endpoints</dt><dd>${e.healthy} healthy${e.degraded > 0 && ` (${e.degraded} degraded)`}, ${e.unhealthy} down, ${e.draining} draining, ${e.unknown} unknown${e.held > 0 && html`, <span class="held">${e.held} HELD</span>`}</dd></div>
   <div><dt>Checkers</dt><dd>${c.connected} connected, ${c.doubted} doubted, ${c.silent} silent, ${c.blind} blind, ${c.lost} lost</dd></div>
+  <${Leadership} />
 </dl>`;
 
 // serves tells whether an endpoint of a cluster is healthy, if any may be checked.
