@@ -10,7 +10,7 @@ MODULES := . tools tools/lint tools/etcd test/browser test/istio
 # which would keep every method of every message.
 COMPILE := -trimpath -tags=grpcnotrace
 
-.PHONY: page build demo test lint vet modules bench microbench fuzz sim soak corpus release generate clean
+.PHONY: page build demo test lint vet modules bench microbench fuzz sim soak upgrades corpus release generate clean
 
 build:
 	CGO_ENABLED=0 $(GO) build $(COMPILE) -ldflags="-s -w" -buildvcs=auto -o bin/hdsd ./cmd/hdsd
@@ -108,6 +108,14 @@ soak:
 	$(GO) test ./test/envoy -run TestAnEnvoyTakesWhatIsPublished -v -timeout 30m -published-runs 500 -published-versions 1.36.4,1.38.3,1.40.0
 	cd tools && BUILDS=cold $(GO) test ./release -v
 	FLOODS=full $(GO) test ./test/hostile -run TestFloodsAreBounded -v -timeout 1h
+
+# Three replicas of an older revision become those of this one under load, and go back: FROM=rev. SOAK=1 for longer.
+upgrades:
+	rm -rf .cache/previous && mkdir -p .cache/previous
+	git archive '$(or $(FROM),$(error FROM=rev names the older revision))' | tar -x -C .cache/previous
+	cd .cache/previous && CGO_ENABLED=0 $(GO) build $(COMPILE) -ldflags="-s -w" -buildvcs=false -o ../hdsd-previous ./cmd/hdsd
+	rm -rf .cache/previous
+	HDSD_PREVIOUS='$(CURDIR)/.cache/hdsd-previous' $(GO) test ./test/replicas -run TestUpgrade -v -count=1 -timeout 30m
 
 # Archives for others, with licences and a bill of materials, into bin/release.
 release:

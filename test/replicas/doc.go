@@ -14,5 +14,7 @@
 //     linearizable, and what a replica shows of them never goes back.
 //   - Decisions resume by themselves. The tests print how long the longest one waited.
 //
+// An upgrade under load is held to the same, also between two releases (make upgrades).
+//
 // SOAK makes the outages longer and the kills more. The processes and goroutines of a test end with it.
 package replicas

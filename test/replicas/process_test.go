@@ -27,6 +27,7 @@ type process struct {
 
 	t                testing.TB
 	id, dir          string
+	binary           string // of the next start
 	grpc, http, peer string
 	hds, advertise   string   // addresses for checkers and for other replicas
 	logs             []string // of earlier processes
@@ -38,7 +39,7 @@ type process struct {
 // newProcess prepares a replica. It does not run yet.
 func newProcess(t testing.TB, id, etcd, ttl, clusters string) *process {
 	p := &process{
-		t: t, id: id, dir: t.TempDir(), grpc: envoy.FreeAddress(t), http: envoy.FreeAddress(t), peer: envoy.FreeAddress(t),
+		t: t, id: id, dir: t.TempDir(), binary: fleet.Plain(t), grpc: envoy.FreeAddress(t), http: envoy.FreeAddress(t), peer: envoy.FreeAddress(t),
 		client: http.Client{Timeout: 5 * time.Second}, etcd: etcd, ttl: ttl, grace: "2s",
 	}
 	p.hds, p.advertise = p.grpc, p.peer
@@ -58,9 +59,12 @@ func newProcess(t testing.TB, id, etcd, ttl, clusters string) *process {
 // tail returns the last part of a text.
 func tail(text string, size int) string { return text[max(0, len(text)-size):] }
 
+// file returns the path of a file in the folder of the replica.
+func (p *process) file(name string) string { return filepath.Join(p.dir, name) }
+
 func (p *process) write(name, text string) {
 	p.t.Helper()
-	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(p.file(name), []byte(text), 0o600); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -76,7 +80,7 @@ func (p *process) launch() {
 		"replication: {etcd: {endpoints: [%s]}, peer: {address: %q, advertise: %q}, session_ttl: %s}\n"+
 		"reporting: {interval: 1s}\nassignment: {settle: 0.5s, reconnect_grace: %s}\n", p.id, p.grpc, p.http, p.etcd, p.peer, p.advertise, p.ttl, p.grace))
 	var err error
-	if p.Child, err = real.StartChild(exec.Command(fleet.Plain(p.t), "serve", "-c", filepath.Join(p.dir, "hdsd.yaml")), func() {}); err != nil {
+	if p.Child, err = real.StartChild(exec.Command(p.binary, "serve", "-c", p.file("hdsd.yaml")), func() {}); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -166,7 +170,7 @@ func (p *process) history() (all []transition, err error) {
 // audited is an entry of the audit.
 type audited struct{ Time, Author, Action, Target, After string }
 
-// audit reads the whole audit, the earliest first.
+// audit reads the whole audit, the earliest first, without the backups, which only the replica knows that made them.
 func (p *process) audit() (all []audited, err error) {
 	for token := ""; ; {
 		var answer struct {
@@ -176,7 +180,11 @@ func (p *process) audit() (all []audited, err error) {
 		if err := p.get("/v1/audit?pageSize=1000&pageToken="+url.QueryEscape(token), &answer); err != nil {
 			return nil, err
 		}
-		all = append(all, answer.Entries...)
+		for _, e := range answer.Entries {
+			if e.Action != "Backup" {
+				all = append(all, e)
+			}
+		}
 		if token = answer.NextPageToken; token == "" {
 			return all, nil
 		}
