@@ -20,8 +20,6 @@ import (
 	"hdsd/log"
 	"hdsd/log/batch"
 	"hdsd/machine"
-	"hdsd/source"
-	"hdsd/source/sample"
 )
 
 const (
@@ -782,21 +780,4 @@ func (l *lab) turn(address string) {
 		next = health.Healthy
 	}
 	l.truth[address] = append(course, segment{l.now, next})
-}
-
-// prepare makes clusters.
-func prepare(clusters ...*source.Cluster) (all []*catalog.Cluster) {
-	for _, k := range clusters {
-		all = append(all, catalog.Prepare(k, rules))
-	}
-	return all
-}
-
-// web returns a cluster with endpoints of its own.
-func web(name, path string, first, count int) *source.Cluster {
-	var addresses []string
-	for i := range count {
-		addresses = append(addresses, fmt.Sprintf("10.0.0.%d:80", first+i))
-	}
-	return sample.WithPath(name, path, addresses...)
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"hdsd/catalog"
+	"hdsd/source"
+	"hdsd/source/sample"
 )
 
 // newUnion starts three replicas with different clusters: each has endpoints, or a cluster, that the others lack.
@@ -93,4 +95,21 @@ func TestDifferentReplicasSurviveFaults(t *testing.T) {
 			l.checkHistory()
 		})
 	}
+}
+
+// prepare makes clusters.
+func prepare(clusters ...*source.Cluster) (all []*catalog.Cluster) {
+	for _, k := range clusters {
+		all = append(all, catalog.Prepare(k, rules))
+	}
+	return all
+}
+
+// web returns a cluster with endpoints of its own.
+func web(name, path string, first, count int) *source.Cluster {
+	var addresses []string
+	for i := range count {
+		addresses = append(addresses, fmt.Sprintf("10.0.0.%d:80", first+i))
+	}
+	return sample.WithPath(name, path, addresses...)
 }
