@@ -20,6 +20,7 @@ import (
 	"hdsd/log"
 	"hdsd/log/batch"
 	"hdsd/machine"
+	"hdsd/ruling"
 )
 
 const (
@@ -54,6 +55,7 @@ type lab struct {
 	drops     func(Message) bool // loses messages although their link stays; may be nil
 	older     map[string]bool    // replicas of a release that tells no clusters
 	prompt    bool               // no message is slow
+	slow      bool               // sources answer some time after a start
 	maximum   int                // records that may wait
 	payload   int                // bytes of a commit
 	base      time.Time          // start, with a monotonic part; zero: the clocks of all are right
@@ -127,6 +129,7 @@ type simLog struct {
 	joiner  batch.Joiner
 	orders  map[log.OrderID]int
 	history []string // what the entries tell
+	gone    []string // endpoints that left
 }
 
 // commit appends an entry if the process leads.
@@ -174,7 +177,9 @@ func (g *simLog) check(c Commit) {
 			if t.From != g.chain[t.Endpoint] || t.From == t.To {
 				g.Errorf("entry %d has a transition of %s from %v to %v, which is %v", c.Sequence, t.Endpoint.Address, t.From, t.To, g.chain[t.Endpoint])
 			}
-			g.chain[t.Endpoint] = t.To
+			if g.chain[t.Endpoint] = t.To; ruling.IsGone(t.To, t.Reason) {
+				g.gone = append(g.gone, fmt.Sprintf("%s of %s after %v", t.Endpoint.Address, t.Endpoint.Cluster, g.now.Sub(start)))
+			}
 		}
 		if e.Order != (log.OrderID{}) && !counted[e.Order] {
 			counted[e.Order] = true
@@ -262,6 +267,7 @@ type process struct {
 	skew    time.Duration // of its wall clock
 
 	clusters map[string]*catalog.Cluster
+	awaits   bool // its sources have yet to answer
 }
 
 // storage is what a replica has on disk.
@@ -287,7 +293,11 @@ func (l *lab) run(id string) *process {
 	}, p.stored.state.Clone(), p.stored.cursor)
 	p.replica.committer.patience = 500 * time.Millisecond
 	l.processes[id] = p
+	p.awaits = l.slow
 	p.deliver()
+	if l.slow {
+		l.schedule(l.between(0, 10*time.Second), func() { p.awaits = false; p.deliver() })
+	}
 	p.step(Begun{})
 	p.tick()
 	p.fetch()
@@ -303,6 +313,10 @@ func (l *lab) run(id string) *process {
 
 // deliver gives the process the present clusters.
 func (p *process) deliver() {
+	if p.awaits {
+		p.step(Local{machine.Delivered{Delivery: catalog.Delivery{Rules: rules, Answered: map[string]bool{}}}})
+		return
+	}
 	d := catalog.Delivery{Rules: rules, Answered: map[string]bool{"local": true}, Complete: true}
 	present := p.lab.clusters
 	if variant := p.variants[p.id]; variant != nil {

@@ -2,6 +2,8 @@ package replica
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -92,6 +94,31 @@ func TestDifferentReplicasSurviveFaults(t *testing.T) {
 			l.settledOwn("at the end")
 			l.explained()
 			l.checkOrders()
+			l.checkHistory()
+		})
+	}
+}
+
+// TestRestartsEndNoHealth covers replicas that start again, whose sources answer later. Meanwhile none of their endpoints
+// leaves, not even those that they have alone.
+func TestRestartsEndNoHealth(t *testing.T) {
+	for seed := range uint64(30) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			l := newUnion(t, seed)
+			l.slow = true
+			left := len(l.log.gone)
+			for range 10 {
+				ids := slices.Sorted(maps.Keys(l.processes))
+				l.kill(ids[l.IntN(len(ids))])
+				l.pass(l.between(3*time.Second, 20*time.Second))
+				l.turn(fmt.Sprintf("10.0.0.%d:80", 1+l.IntN(42)))
+			}
+			l.pass(90 * reportInterval)
+			l.settledOwn("at the end")
+			if gone := l.log.gone[left:]; len(gone) > 0 {
+				t.Errorf("endpoints left: %s", gone)
+			}
+			l.explained()
 			l.checkHistory()
 		})
 	}

@@ -8,14 +8,11 @@ import (
 	"hdsd/source"
 )
 
-// merge returns the first version of a cluster with the endpoints of the others, too: itself if it has all of them, nil
-// if there is no version. Nobody publishes the result, so weights and priorities need not make sense.
-func merge(versions []*source.Cluster) *source.Cluster {
-	if len(versions) < 2 {
-		if len(versions) == 0 {
-			return nil
-		}
-		return versions[0]
+// merge returns the first version of a cluster with the endpoints of the others, too, or itself if it has all of them;
+// and how many endpoints it had to read. Nobody publishes the result, so weights and priorities need not make sense.
+func merge(versions []*source.Cluster) (merged *source.Cluster, read int) {
+	if len(versions) == 1 {
+		return versions[0], 0
 	}
 	base := versions[0]
 	message, found := base.Assignment.Message(), map[health.Endpoint]bool{}
@@ -23,22 +20,25 @@ func merge(versions []*source.Cluster) *source.Cluster {
 		message = &endpointv3.ClusterLoadAssignment{ClusterName: base.Service()}
 	}
 	for i, group := range message.GetEndpoints() {
+		read += len(group.GetLbEndpoints())
 		lacking(found, group, i)
 	}
 	groups := len(message.GetEndpoints())
 	for _, version := range versions[1:] {
 		for i, group := range version.Assignment.Message().GetEndpoints() {
+			read += len(group.GetLbEndpoints())
 			if group.LbEndpoints = lacking(found, group, i); len(group.GetLbEndpoints()) > 0 {
 				message.Endpoints = append(message.Endpoints, group)
 			}
 		}
 	}
 	if len(message.GetEndpoints()) == groups {
-		return base
+		return base, read
 	}
-	merged := *base
+	merged = new(source.Cluster)
+	*merged = *base
 	merged.Assignment = source.EncodeAssignment(message)
-	return &merged
+	return merged, read
 }
 
 // lacking returns the endpoints of a group that are not found yet, and notes them as found.

@@ -132,7 +132,8 @@ func (o *Own) Take() *Update {
 			break
 		}
 		delete(o.wanted, name)
-		if c := o.clusters[name]; c.isListed() && !o.dirty[name] {
+		if c := o.clusters[name]; c.isListed() {
+			delete(o.dirty, name)
 			u.Changed = append(u.Changed, Listing{name, c.digest, c.Source})
 			size += len(c.Source.Assignment.Wire()) + proto.Size(c.Source.Config)
 		}

@@ -14,14 +14,14 @@ const (
 	// Patience is how long the clusters of a lost replica stay.
 	Patience = 10 * time.Minute
 
-	// maxPrepared bounds the endpoints that a call of Next prepares, but for the last cluster.
+	// maxPrepared bounds the endpoints that a call of Next reads and prepares, but for the last cluster.
 	maxPrepared = 20_000
 )
 
 // Union is the clusters of all replicas, as the leader checks them.
 type Union struct {
 	id       string // of the leader
-	budget   int    // of a call of Next, in endpoints to prepare
+	budget   int    // of a call of Next, in endpoints to read and to prepare
 	own      *Own
 	replicas map[string]*listing // without the leader
 
@@ -40,9 +40,11 @@ type Union struct {
 // listing is what a replica has told.
 type listing struct {
 	clusters map[string]listed
-	wanted   map[string]bool // names whose content has yet to come, and whether the leader has yet to ask for it
-	unlisted map[string]bool // names that the list in progress has yet to confirm; nil: no list is in progress
-	whole    bool            // it has told all names once
+	unknown  int               // of clusters, those without a content
+	wanted   map[string]bool   // names whose content has yet to come, and whether the leader has yet to ask for it
+	unlisted map[string]bool   // names that the list in progress has yet to confirm; nil: no list is in progress
+	earlier  map[string]listed // what it had before it began its list anew, of sources that have yet to answer
+	whole    bool              // it has told all names once
 	answered []string
 	complete bool
 	lost     time.Time            // zero: it has a link
@@ -51,8 +53,9 @@ type listing struct {
 
 // listed is a cluster of another replica.
 type listed struct {
-	digest  Digest
-	content *source.Cluster // nil: unknown. While a new one is wanted, it is that of before
+	digest  Digest          // of the version that the replica has
+	content *source.Cluster // of the latest known version; nil: none is known
+	known   Digest          // of content
 }
 
 // NewUnion returns a Union of the clusters of the leader, whose own ones it reads from then on.
@@ -106,7 +109,7 @@ func (u *Union) compare(now time.Time, l *listing, name string) {
 func (u *Union) Apply(now time.Time, replica string, m *Update) {
 	l := u.replicas[replica]
 	if l == nil {
-		l = &listing{clusters: map[string]listed{}, wanted: map[string]bool{}, differs: map[string]time.Time{}}
+		l = &listing{clusters: map[string]listed{}, wanted: map[string]bool{}, earlier: map[string]listed{}, differs: map[string]time.Time{}}
 		u.replicas[replica] = l
 	}
 	if m.Begin {
@@ -125,6 +128,7 @@ func (u *Union) Apply(now time.Time, replica string, m *Update) {
 		for name := range l.unlisted {
 			u.remove(now, l, name)
 		}
+		u.dropEarlier(l, m)
 		if l.unlisted = nil; !l.whole {
 			l.whole, u.moved = true, true
 			for name := range u.own.clusters {
@@ -138,42 +142,85 @@ func (u *Union) Apply(now time.Time, replica string, m *Update) {
 // set sets a cluster of a replica.
 func (u *Union) set(now time.Time, l *listing, m *Listing) {
 	before, had := l.clusters[m.Name]
-	next := listed{m.Digest, m.Cluster}
+	next := listed{m.Digest, m.Cluster, m.Digest}
 	if next.content == nil {
-		next.content = u.known(m.Name, m.Digest)
+		next.content = u.find(m.Name, m.Digest)
 	}
 	delete(l.unlisted, m.Name)
 	if delete(l.wanted, m.Name); next.content == nil {
 		l.wanted[m.Name] = true
-		next.content = before.content
+		next.content, next.known = before.content, before.known
 	}
-	if l.clusters[m.Name] = next; !had || before != next {
+	if l.clusters[m.Name] = next; before.content != next.content {
 		u.dirty[m.Name] = true
+		l.keep(m.Name, before)
+	}
+	if had && before.content == nil {
+		l.unknown--
+	}
+	if next.content == nil {
+		l.unknown++
 	}
 	u.compare(now, l, m.Name)
 }
 
-// known returns a cluster with a digest that some replica has; nil if none has it.
-func (u *Union) known(name string, digest Digest) *source.Cluster {
+// find returns a cluster with a digest that some replica has; nil if the leader knows none.
+func (u *Union) find(name string, digest Digest) *source.Cluster {
 	if c := u.own.clusters[name]; c.isListed() && c.digest == digest {
 		return c.Source
 	}
 	for _, l := range u.replicas {
-		if k := l.clusters[name]; k.digest == digest && k.content != nil && !l.wanted[name] {
-			return k.content
+		for _, k := range []listed{l.clusters[name], l.earlier[name]} {
+			if k.content != nil && k.known == digest {
+				return k.content
+			}
 		}
 	}
 	return nil
 }
 
 func (u *Union) remove(now time.Time, l *listing, name string) {
-	if _, ok := l.clusters[name]; ok {
+	if k, ok := l.clusters[name]; ok {
+		l.keep(name, k)
 		delete(l.clusters, name)
-		u.dirty[name] = true
+		if u.dirty[name] = true; k.content == nil {
+			l.unknown--
+		}
 	}
 	delete(l.wanted, name)
 	delete(l.unlisted, name)
 	u.compare(now, l, name)
+}
+
+// keep keeps what a replica had while its list is in progress: it may have restarted, and its sources have told it
+// less so far.
+func (l *listing) keep(name string, k listed) {
+	if l.unlisted == nil || k.content == nil {
+		return
+	}
+	if e, ok := l.earlier[name]; ok && e.known != k.known {
+		merged, _ := merge([]*source.Cluster{k.content, e.content})
+		k = listed{content: merged, known: DigestOf(merged)}
+	}
+	l.earlier[name] = k
+}
+
+// dropEarlier drops what a replica had earlier of the sources that have answered since, but for clusters whose content
+// has yet to come.
+func (u *Union) dropEarlier(l *listing, m *Update) {
+	answers := func(name string) bool {
+		_, found := slices.BinarySearch(m.Answered, name)
+		return found
+	}
+	for name, e := range l.earlier {
+		if _, wanted := l.wanted[name]; wanted {
+			continue
+		}
+		if m.Complete || answers(e.content.Source) && answers(e.content.EndpointSource()) {
+			delete(l.earlier, name)
+			u.dirty[name] = true
+		}
+	}
 }
 
 // Lose notes that a replica is lost. Its clusters stay until Forget.
@@ -191,15 +238,18 @@ func (u *Union) Forget(now time.Time) {
 			for name := range l.clusters {
 				u.dirty[name] = true
 			}
+			for name := range l.earlier {
+				u.dirty[name] = true
+			}
 			delete(u.replicas, replica)
 		}
 	}
 }
 
-// Knows reports whether a replica has told all of its clusters.
+// Knows reports whether a replica has told all of its clusters, in this version or an earlier one.
 func (u *Union) Knows(replica string) bool {
 	l := u.replicas[replica]
-	return l != nil && l.whole && len(l.wanted) == 0
+	return l != nil && l.whole && l.unknown == 0
 }
 
 // Wanted returns the names of clusters whose content a replica is to tell, sorted, each once: at most an Update of them.
@@ -317,29 +367,31 @@ func (u *Union) answers(known bool) (answered map[string]bool, complete bool) {
 }
 
 // cluster returns a cluster of the union, nil if no replica has it; its changes since before, and how many endpoints
-// it had to prepare.
+// it had to read and to prepare.
 func (u *Union) cluster(name string, before *catalog.Cluster, rules *catalog.Rules) (next *catalog.Cluster, renewed []bool, endpoints int) {
 	c := u.own.clusters[name]
 	versions := u.versions(name, &c)
 	if len(versions) == 0 && c.Cluster != nil {
 		versions = []*source.Cluster{c.Source} // published as it is
 	}
-	switch merged := merge(versions); {
-	case len(versions) == 0:
-		next = nil
-	case merged == c.source():
-		next = c.Cluster
-	case before != nil && slices.Equal(u.sources[name], versions) && before.UpToDate(rules):
+	if len(versions) == 0 {
+		delete(u.sources, name)
+		return nil, nil, 0
+	}
+	isRejected := versions[0] == c.source() && c.Rejected != ""
+	if before != nil && slices.Equal(u.sources[name], versions) && before.UpToDate(rules) && !isRejected && before.Rejected == "" {
 		return before, nil, 0
-	default:
+	}
+	merged, endpoints := merge(versions)
+	if next = c.Cluster; merged != c.source() {
 		next = catalog.Prepare(merged, rules)
-		if endpoints = len(next.Endpoints); c.Cluster != nil && versions[0] == c.Source && c.Rejected != "" {
+		if endpoints += len(next.Endpoints); isRejected {
 			next.Latest, next.Rejected = c.Latest, c.Rejected
 		}
 	}
 	delete(u.sources, name)
 	switch {
-	case next == before || next == nil:
+	case next == before:
 	case next == c.Cluster && before == c.before:
 		renewed = c.renewed
 	default:
@@ -363,32 +415,41 @@ func (c *own) source() *source.Cluster {
 type version struct {
 	digest  Digest
 	cluster *source.Cluster
-	count   int // of the replicas with it
+	count   int // of the replicas with it; 0: one had it earlier
 }
 
 // versions returns the versions of a cluster, that of most replicas first, else that of the first replica by id. So
 // each leader has the same ones.
 func (u *Union) versions(name string, c *own) []*source.Cluster {
 	var all []version
-	add := func(digest Digest, cluster *source.Cluster) {
+	add := func(digest Digest, cluster *source.Cluster, count int) {
 		if c.isListed() && digest == c.digest {
 			cluster = c.Source // which is prepared
 		}
 		if i := slices.IndexFunc(all, func(v version) bool { return v.digest == digest }); i >= 0 {
-			all[i].count++
+			all[i].count += count
 		} else {
-			all = append(all, version{digest, cluster, 1})
+			all = append(all, version{digest, cluster, count})
 		}
 	}
 	replicas := slices.Sorted(maps.Keys(u.replicas))
 	own, _ := slices.BinarySearch(replicas, u.id)
-	for _, replica := range slices.Insert(replicas, own, u.id) {
+	replicas = slices.Insert(replicas, own, u.id)
+	for _, replica := range replicas {
 		if replica != u.id {
 			if k := u.replicas[replica].clusters[name]; k.content != nil && k.content.Rejected == "" {
-				add(k.digest, k.content)
+				add(k.known, k.content, 1)
 			}
 		} else if c.isListed() {
-			add(c.digest, c.Source)
+			add(c.digest, c.Source, 1)
+		}
+	}
+	for _, replica := range replicas {
+		if replica == u.id {
+			continue
+		}
+		if e := u.replicas[replica].earlier[name]; e.content != nil && e.content.Rejected == "" {
+			add(e.known, e.content, 0)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b version) int { return cmp.Compare(b.count, a.count) })
