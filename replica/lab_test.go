@@ -661,7 +661,8 @@ type simChecker struct {
 	spec     *specifier.Specifier
 	fresh    bool // it has yet to report on spec
 	reported map[health.EndpointID]health.Vote
-	probes   map[string]probe // by address
+	probes   map[string]probe // by cluster and address
+	keys     []string         // of probes, by entry of spec
 }
 
 // probe is the check of an address, and when its first probe ends.
@@ -735,20 +736,20 @@ func (k *simChecker) assign(p *process, s *specifier.Specifier) {
 	if k.process != p {
 		return
 	}
-	probes, entry := map[string]probe{}, 0
+	probes, keys := map[string]probe{}, []string{}
 	for _, part := range s.Clusters {
 		check := part.Head.String()
 		for _, group := range part.Localities {
 			for range group.Entries {
-				address := s.Addresses[entry]
-				if probes[address] = k.probes[address]; probes[address].check != check {
-					probes[address] = probe{check, k.now.Add(k.between(100*time.Millisecond, 2*time.Second))}
+				key := part.Head.GetClusterName() + " " + s.Addresses[len(keys)]
+				if probes[key] = k.probes[key]; probes[key].check != check {
+					probes[key] = probe{check, k.now.Add(k.between(100*time.Millisecond, 2*time.Second))}
 				}
-				entry++
+				keys = append(keys, key)
 			}
 		}
 	}
-	k.spec, k.fresh, k.probes = s, true, probes
+	k.spec, k.fresh, k.probes, k.keys = s, true, probes, keys
 }
 
 // report reports changed votes, or all that a new specifier asks for.
@@ -759,8 +760,8 @@ func (k *simChecker) report() {
 	var votes []health.Vote
 	for i, endpoint := range k.spec.Order {
 		vote := health.Vote{Endpoint: endpoint, Status: health.Unhealthy}
-		if address := k.spec.Addresses[i]; !k.now.Before(k.probes[address].end) {
-			if vote.Status = k.trueStatus(address); !vote.Status.Up() {
+		if !k.now.Before(k.probes[k.keys[i]].end) {
+			if vote.Status = k.trueStatus(k.spec.Addresses[i]); !vote.Status.Up() {
 				vote.HTTPStatusCode = http.StatusServiceUnavailable
 			}
 		}
