@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -22,13 +23,16 @@ func DigestOf(c *source.Cluster) Digest {
 	for _, text := range []string{c.Name, c.ServiceName, c.Source, c.AssignmentSource, c.Names} {
 		d.add([]byte(text))
 	}
-	for _, flag := range []bool{c.Lone, c.Stale, c.IgnoreNew, c.Config != nil, c.Assignment != nil} {
+	ownChecks := slices.Equal(c.HealthChecks, c.Config.GetHealthChecks()) // the same messages
+	for _, flag := range []bool{c.Lone, c.Stale, c.IgnoreNew, c.Config != nil, c.Assignment != nil, ownChecks} {
 		d.addFlag(flag)
 	}
 	d.addMessage(c.Config)
 	d.add(c.Assignment.Wire())
-	for _, check := range c.HealthChecks {
-		d.addMessage(check)
+	if !ownChecks {
+		for _, check := range c.HealthChecks {
+			d.addMessage(check)
+		}
 	}
 	return Digest(binary.LittleEndian.Uint64(d.Sum(nil)))
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"weak"
 
 	"google.golang.org/protobuf/proto"
 
@@ -52,8 +53,8 @@ type Own struct {
 type own struct {
 	*catalog.Cluster
 	digest  Digest
-	renewed []bool           // catalog.Change.Renewed, compared with before
-	before  *catalog.Cluster // nil: none
+	renewed []bool                        // catalog.Change.Renewed, compared with before
+	before  weak.Pointer[catalog.Cluster] // zero: none
 }
 
 // NewOwn returns an Own without clusters.
@@ -65,20 +66,30 @@ func NewOwn() *Own {
 func (o *Own) Deliver(d *catalog.Delivery) {
 	for _, name := range d.Removed {
 		delete(o.clusters, name)
-		o.dirty[name] = true
+		o.note(name)
 	}
 	for _, change := range d.Changed {
 		name := change.Cluster.Source.Name
 		before, had := o.clusters[name]
-		next := own{change.Cluster, DigestOf(change.Cluster.Source), change.Renewed, before.Cluster}
+		next := own{change.Cluster, before.digest, change.Renewed, weak.Make(before.Cluster)}
+		if !had || before.Source != change.Cluster.Source {
+			next.digest = DigestOf(change.Cluster.Source)
+		}
 		if o.clusters[name] = next; !had || before.digest != next.digest || before.isListed() != next.isListed() {
-			o.dirty[name] = true
+			o.note(name)
 		}
 	}
 	if o.latest == nil || o.latest.Complete != d.Complete || !maps.Equal(o.latest.Answered, d.Answered) {
 		o.ended = false
 	}
 	o.latest = &catalog.Delivery{Rules: d.Rules, Answered: d.Answered, Complete: d.Complete}
+}
+
+// note notes a change to tell. A leader that has yet to hear of anything hears of all clusters.
+func (o *Own) note(name string) {
+	if o.begun {
+		o.dirty[name] = true
+	}
 }
 
 // isListed reports whether the leader hears of a cluster: one with health checks. The others are published as
@@ -93,11 +104,16 @@ func (o *Own) Delivered() bool { return o.latest != nil }
 // Complete reports whether all sources have told all of their clusters.
 func (o *Own) Complete() bool { return o.latest != nil && o.latest.Complete }
 
-// Restart lets the next Update begin the list of all clusters, for another leader.
+// Restart lets the next Update begin the list of all clusters, for another leader. Until then, changes need no memory.
 func (o *Own) Restart() {
 	o.begun, o.ended = false, false
 	clear(o.dirty)
 	clear(o.wanted)
+}
+
+// begin begins the list of all clusters.
+func (o *Own) begin() {
+	o.begun = true
 	for name, c := range o.clusters {
 		if c.isListed() {
 			o.dirty[name] = true
@@ -123,7 +139,10 @@ func (o *Own) Take() *Update {
 		return nil
 	}
 	u := &Update{Begin: !o.begun}
-	if o.begun = true; o.latest == nil {
+	if u.Begin {
+		o.begin()
+	}
+	if o.latest == nil {
 		return u
 	}
 	size := 0

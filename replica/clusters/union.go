@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"time"
+	"weak"
 
 	"hdsd/catalog"
 	"hdsd/source"
@@ -392,7 +393,7 @@ func (u *Union) cluster(name string, before *catalog.Cluster, rules *catalog.Rul
 	delete(u.sources, name)
 	switch {
 	case next == before:
-	case next == c.Cluster && before == c.before:
+	case next == c.Cluster && weak.Make(before) == c.before:
 		renewed = c.renewed
 	default:
 		renewed = catalog.ChangedProbes(before, next)
