@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hdsd/catalog"
+	"hdsd/replica/clusters"
 )
 
 // change gives a replica other clusters: new versions, fewer clusters, clusters of other replicas. The paths are those
@@ -67,6 +68,7 @@ func TestChangingReplicasSurviveFaults(t *testing.T) {
 				p.fetch()
 			}
 			l.schedule(0, l.log.elect)
+			l.age()
 			l.pass(90 * reportInterval)
 			l.settledOwn("at the end")
 			if len(paths) == 1 {
@@ -76,6 +78,13 @@ func TestChangingReplicasSurviveFaults(t *testing.T) {
 			l.checkHistory()
 			l.checkLeft()
 		})
+	}
+}
+
+// age lets all replicas have run for long, so that they know which others are lost.
+func (l *lab) age() {
+	for _, p := range l.running() {
+		p.replica.view.since = l.now.Add(-clusters.Patience)
 	}
 }
 

@@ -34,6 +34,7 @@ func TestAnEndpointMoves(t *testing.T) {
 			for _, p := range l.running() {
 				p.deliver()
 			}
+			l.age()
 			l.pass(20 * time.Second)
 			l.turn("10.0.0.12:80")
 			l.pass(20 * time.Second)

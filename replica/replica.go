@@ -69,6 +69,7 @@ type link struct {
 
 // view is what etcd tells of the replicas.
 type view struct {
+	since  time.Time            // when etcd first told this process of them; zero: not yet
 	absent map[string]time.Time // other replicas, and since when they have no session; zero: they have one
 	leader string               // the latest one
 	epoch  int64                // of the latest leader
@@ -179,10 +180,13 @@ func (r *Replica) Differences(without string) []clusters.Difference {
 }
 
 // knowsClusters reports whether each replica has told the leader its clusters, also those that have lost their session
-// lately: their data planes may come to another replica.
+// lately: their data planes may come to another replica. A process that runs for less time does not know which ones have.
 func (r *Replica) knowsClusters(now time.Time) bool {
-	if now.Sub(r.term.started) >= clusters.Patience {
+	switch {
+	case now.Sub(r.term.started) >= clusters.Patience:
 		return true
+	case now.Sub(r.view.since) < clusters.Patience:
+		return false
 	}
 	for replica, since := range r.view.absent {
 		if !r.term.knows(replica) && (since.IsZero() || now.Sub(since) < clusters.Patience) {
@@ -317,6 +321,7 @@ func (r *Replica) promote(now time.Time) {
 	r.term = newTerm(now, id, head, r.options.Timing, clusters.NewUnion(r.options.ID, r.own), r.yield)
 	r.leader = leader{term: id}
 	r.orders.begin(id, head)
+	r.own.Restart() // no leader hears of its changes any more
 	r.next.tick = now
 	r.openTerm(now)
 }
@@ -363,6 +368,9 @@ func (r *Replica) beginTerm(now time.Time) {
 }
 
 func (e Members) handle(r *Replica, now time.Time) {
+	if r.view.since.IsZero() {
+		r.view.since = now
+	}
 	if e.Epoch != 0 {
 		r.view.leader, r.view.epoch = e.Leader, e.Epoch
 		r.join()

@@ -21,7 +21,8 @@
 // While a new version of a cluster is on its way to the leader, the version of before counts.
 //
 // A source has answered if it has answered at each replica. Until the leader has heard of the clusters of each replica
-// with a session, no source has, and no absent endpoint is given up.
+// with a session, no source has, and no absent endpoint is given up. The same is true for Patience after the start of the
+// leader's process, which does not know the replicas that were lost before: they may be the only ones with an endpoint.
 //
 // # Bounds
 //
