@@ -18,10 +18,12 @@ const onlyEtcd = "etcd alone"
 // severalReplicas is the work of several replicas, each beside a coordinator alone with as many data planes, and etcd.
 func severalReplicas(full bool) []scenario {
 	large := &sharedFleet{endpoints: 30_000, clusters: 300, checkers: 60, rest: 10 * time.Second}
+	streams := &sharedStreams{clusters: 100, checkers: 240, subscribers: 900}
 	if full {
 		large = &sharedFleet{endpoints: 300_000, clusters: 3000, checkers: 300, rest: time.Minute, markCPU: 0.5}
+		streams.checkers, streams.subscribers = 480, 2400
 	}
-	return []scenario{&sharedPushes{endpoints: 600, trips: trips}, &losses{endpoints: 600}, large}
+	return []scenario{&sharedPushes{endpoints: 600, trips: trips}, &losses{endpoints: 600}, streams, large}
 }
 
 // sharedPushes is single flips. Each has one checker, on one of the replicas, and is over when a data plane of each
