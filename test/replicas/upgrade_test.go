@@ -28,6 +28,7 @@ func TestUpgrade(t *testing.T) {
 		r.binary, u.running[r] = older.binary, older
 	}
 	u.open()
+	u.operate()
 	backup := filepath.Join(t.TempDir(), "before.db")
 	run(t, older.binary, "backup", "--server", u.replicas[0].grpc, backup)
 	u.roll(newer, func(*process) {})
