@@ -1,6 +1,7 @@
 package clusters
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -32,11 +33,12 @@ type fleet struct {
 	union  *Union
 	have   map[string]*catalog.Cluster // what the Machine has
 	last   *catalog.Delivery
-	sent   int // contents
+	rules  map[string]*catalog.Rules // by replica; ruleSet without them
+	sent   int                       // contents
 }
 
 func newUnionOf(t *testing.T, replicas ...string) *fleet {
-	f := &fleet{T: t, now: start, owns: map[string]*Own{}, latest: map[string]map[string]*catalog.Cluster{}, have: map[string]*catalog.Cluster{}}
+	f := &fleet{T: t, now: start, owns: map[string]*Own{}, latest: map[string]map[string]*catalog.Cluster{}, have: map[string]*catalog.Cluster{}, rules: map[string]*catalog.Rules{}}
 	for _, id := range replicas {
 		f.owns[id], f.latest[id] = NewOwn(), map[string]*catalog.Cluster{}
 	}
@@ -46,7 +48,8 @@ func newUnionOf(t *testing.T, replicas ...string) *fleet {
 
 // deliver gives a replica clusters. One without a source's cluster is removed.
 func (f *fleet) deliver(id string, changes map[string]*source.Cluster, complete bool) {
-	d := &catalog.Delivery{Rules: ruleSet, Answered: map[string]bool{"local": complete}, Complete: complete}
+	r := cmp.Or(f.rules[id], ruleSet)
+	d := &catalog.Delivery{Rules: r, Answered: map[string]bool{"local": complete}, Complete: complete}
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
 		before := f.latest[id][name]
 		if changes[name] == nil {
@@ -56,7 +59,7 @@ func (f *fleet) deliver(id string, changes map[string]*source.Cluster, complete 
 			}
 			continue
 		}
-		next := catalog.Prepare(changes[name], ruleSet)
+		next := catalog.Prepare(changes[name], r)
 		d.Changed = append(d.Changed, catalog.Change{Cluster: next, Renewed: catalog.ChangedProbes(before, next)})
 		f.latest[id][name] = next
 	}
@@ -93,10 +96,14 @@ func (f *fleet) exchange() {
 
 // drain gives the Machine what is due.
 func (f *fleet) drain(known bool) {
-	for d := f.union.Next(known); d != nil || f.union.Due(); d = f.union.Next(known) {
-		if d == nil {
-			continue
-		}
+	for f.step(known) || f.union.Due() {
+	}
+}
+
+// step gives the Machine a part of what is due, and reports whether there was something.
+func (f *fleet) step(known bool) bool {
+	d := f.union.Next(known)
+	if d != nil {
 		f.last = d
 		for _, name := range d.Removed {
 			if f.have[name] == nil {
@@ -111,6 +118,22 @@ func (f *fleet) drain(known bool) {
 			}
 			f.have[name] = change.Cluster
 		}
+	}
+	return d != nil
+}
+
+// reload gives a replica other rules.
+func (f *fleet) reload(id string, r *catalog.Rules) {
+	f.rules[id] = r
+	d := &catalog.Delivery{Rules: r, Answered: map[string]bool{"local": true}, Complete: true}
+	for _, name := range slices.Sorted(maps.Keys(f.latest[id])) {
+		before := f.latest[id][name]
+		next := catalog.Prepare(before.Source, r)
+		d.Changed = append(d.Changed, catalog.Change{Cluster: next, Renewed: catalog.ChangedProbes(before, next)})
+		f.latest[id][name] = next
+	}
+	if f.owns[id].Deliver(d); f.union.id == id {
+		f.union.OwnChanged(f.now, d)
 	}
 }
 
@@ -395,16 +418,18 @@ func TestDigest(t *testing.T) {
 // TestUnionOfRandomClusters covers random changes of all replicas, links that break and come back, and
 // leaders that change. In the end, the union is that of all present clusters, whoever leads.
 func TestUnionOfRandomClusters(t *testing.T) {
+	others := catalog.NewRules(&configv1.Config{Assignment: &configv1.Assignment{Redundancy: 5}})
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		f := newUnionOf(t, "r2", "r1", "r3", "r4")
 		ids := slices.Sorted(maps.Keys(f.owns))
+		f.union.budget = 1 + r.IntN(8)
 		for _, id := range ids {
 			f.deliver(id, nil, true)
 		}
 		for range 60 {
 			id := ids[r.IntN(len(ids))]
-			switch r.IntN(12) {
+			switch r.IntN(14) {
 			case 0:
 				f.union.Lose(f.now, id)
 				f.owns[id].Restart() // a new link
@@ -413,11 +438,14 @@ func TestUnionOfRandomClusters(t *testing.T) {
 			case 2:
 				leader := ids[r.IntN(len(ids))]
 				f.union, f.have = NewUnion(leader, f.owns[leader]), map[string]*catalog.Cluster{}
+				f.union.budget = 1 + r.IntN(8)
 				for _, o := range f.owns {
 					o.Restart()
 				}
-			case 3:
-				f.drain(false)
+			case 3, 12:
+				f.step(false)
+			case 13:
+				f.reload(id, []*catalog.Rules{ruleSet, others}[r.IntN(2)])
 			case 4, 5, 6, 7:
 				if id != f.union.id {
 					f.union.Apply(f.now, id, orEmpty(f.owns[id].Take()))
@@ -434,6 +462,11 @@ func TestUnionOfRandomClusters(t *testing.T) {
 			}
 		}
 		f.exchange()
+		for name, k := range f.have {
+			if !k.UpToDate(cmp.Or(f.rules[f.union.id], ruleSet)) {
+				t.Fatalf("seed %d: %s is prepared by other rules", seed, name)
+			}
+		}
 		content := f.content()
 		for _, leader := range ids {
 			f.union, f.have = NewUnion(leader, f.owns[leader]), map[string]*catalog.Cluster{}
