@@ -69,7 +69,8 @@ func TestReplicasHaveDifferentClusters(t *testing.T) {
 	}
 }
 
-// TestReplicasRelay covers replicas whose data planes get different clusters from their control planes.
+// TestReplicasRelay covers replicas whose data planes get different clusters from their control planes. When a replica
+// starts again, nothing leaves before its data planes are back.
 func TestReplicasRelay(t *testing.T) {
 	t.Parallel()
 	common, _ := upstream(t)
@@ -103,12 +104,22 @@ func TestReplicasRelay(t *testing.T) {
 	wants("HEALTHY")
 	aloneStatus.Store(http.StatusServiceUnavailable)
 	wants("UNHEALTHY")
-	leader := f.leader()
-	f.stop(leader)
-	f.start(leader).ready()
-	f.sites[leader].checker("checker-" + leader)
-	clients[leader] = f.sites[leader].client(true, "edge-"+leader, "web")
-	wants("UNHEALTHY")
+	restart := func(id string) {
+		f.stop(id)
+		f.start(id).ready()
+		f.sites[id].checker("checker-" + id)
+		clients[id] = f.sites[id].client(true, "edge-"+id, "web")
+		wants("UNHEALTHY")
+	}
+	restart(f.leader())
+	if f.leader() == "r2" {
+		restart("r2")
+	}
+	restart("r2") // which follows
+	f.same("/v1/transitions?cluster=web")
+	if _, text := f.sites["r3"].get("/v1/transitions?cluster=web"); strings.Contains(text, "in no source any more") {
+		t.Errorf("a restart has ended the health of an endpoint: %s", text)
+	}
 	aloneStatus.Store(http.StatusOK)
 	wants("HEALTHY")
 }
