@@ -169,3 +169,26 @@ func TestARefusalShows(t *testing.T) {
 		t.Errorf("the refusal is %q", got)
 	}
 }
+
+// TestChangesOfALostReplica covers changes by a replica that the leader counts as lost, or has forgotten: it tells all of
+// its clusters anew before they count. Otherwise they would stay for ever if it does not.
+func TestChangesOfALostReplica(t *testing.T) {
+	f := newUnionOf(t, "r1", "r2")
+	f.deliver("r1", nil, true)
+	f.deliver("r2", map[string]*source.Cluster{"a": web("a", "/", 1)}, true)
+	f.exchange()
+	b := web("b", "/", 2)
+	late := &Update{Changed: []Listing{{"b", DigestOf(b), b}}, End: true}
+	f.union.Lose(f.now, "r2")
+	f.union.Apply(f.now, "r2", late)
+	f.drain(true)
+	f.wants("a / 1")
+	f.now = f.now.Add(Patience)
+	f.union.Forget(f.now)
+	f.union.Apply(f.now, "r2", late)
+	f.drain(true)
+	f.wants("")
+	f.owns["r2"].Restart()
+	f.exchange()
+	f.wants("a / 1")
+}

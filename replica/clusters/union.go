@@ -106,9 +106,12 @@ func (u *Union) compare(now time.Time, l *listing, name string) {
 	}
 }
 
-// Apply applies what a replica tells.
+// Apply applies what a replica tells. A lost or unknown one tells all of its clusters first.
 func (u *Union) Apply(now time.Time, replica string, m *Update) {
 	l := u.replicas[replica]
+	if !m.Begin && (l == nil || !l.lost.IsZero()) {
+		return
+	}
 	if l == nil {
 		l = &listing{clusters: map[string]listed{}, wanted: map[string]bool{}, earlier: map[string]listed{}, differs: map[string]time.Time{}}
 		u.replicas[replica] = l
