@@ -50,6 +50,7 @@ type replication struct {
 	number  uint64 // of the latest order
 	waiting map[log.OrderID]func(error)
 	yield   func(replica.Effect) // the method carryOutReplica of the core
+	noted   time.Time            // when it last looked at the differences
 
 	state atomic.Pointer[replicaState]
 }
@@ -120,13 +121,17 @@ func (c *core) stepReplica(now time.Time, e replica.Event) {
 	c.current = currentStep{now, time.Now()}
 	r := c.replication
 	r.Step(now, e, r.yield)
-	if _, ok := e.(replica.Tick); ok {
+	if _, ok := e.(replica.Tick); ok && (!r.leads() || now.Sub(r.noted) >= differenceInterval) {
+		r.noted = now
 		r.noteDifferences()
 	}
 	if found := r.events.takeFound(); len(found) > 0 {
 		r.Step(now, replica.Noted{Events: found}, r.yield)
 	}
 }
+
+// differenceInterval is the least time between two looks of a leader at the clusters that differ: there may be many.
+const differenceInterval = time.Second
 
 // noteDifferences notes which replicas have other clusters. The clients of the relay differ by nature.
 func (r *replication) noteDifferences() {

@@ -296,17 +296,18 @@ func (u *Union) Differences(without string) []Difference {
 			continue
 		}
 		d := Difference{Replica: replica}
-		for _, name := range slices.Sorted(maps.Keys(l.differs)) {
+		for name, since := range l.differs {
 			c, k := u.own.clusters[name], l.clusters[name]
 			example := cmp.Or(c.source(), k.content)
 			if example != nil && (example.Source == without || example.Names != "") {
 				continue
 			}
-			if d.Count++; d.Count <= 3 {
-				d.Names = append(d.Names, name)
-			}
-			if since := l.differs[name]; d.Since.IsZero() || since.Before(d.Since) {
+			if d.Count++; d.Since.IsZero() || since.Before(d.Since) {
 				d.Since = since
+			}
+			if i, _ := slices.BinarySearch(d.Names, name); i < 3 {
+				d.Names = slices.Insert(d.Names, i, name)
+				d.Names = d.Names[:min(len(d.Names), 3)]
 			}
 		}
 		if d.Count > 0 {
