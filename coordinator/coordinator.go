@@ -287,6 +287,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	defer c.cancel()
 	failures := make(chan error, 5) // one for each server
 	stopReplicas := c.replicas.start(func(err error) { failures <- err })
+	c.replicas.catchUp(c.running)
 	wait := c.servers.serve(func(err error) { failures <- err })
 	c.files.run(c.running)
 	c.logStart()

@@ -264,6 +264,33 @@ func (r *replicas) close() {
 	}
 }
 
+const (
+	// catchUpPatience is how long a start waits until the replica has read the log. While etcd does not answer, it waits until
+	// startPatience has passed since the start of the process.
+	catchUpPatience = 30 * time.Second
+
+	catchUpPause = 5 * time.Millisecond
+)
+
+// catchUp waits for the health that the log has, so that data planes get no older one at first.
+func (r *replicas) catchUp(ctx context.Context) {
+	if r == nil {
+		return
+	}
+	for begin := time.Now(); r.notReady() != "" && time.Since(begin) < catchUpPatience; {
+		status, _ := r.engine.Status()
+		isAway := !status.Connected && time.Since(r.started) >= startPatience
+		if isAway || lasting(status.Problems, time.Now()).Reason != "" || r.core.replication.state.Load().fault != nil {
+			return
+		}
+		select {
+		case <-time.After(catchUpPause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // notReady returns the reason why the replica does not have the health of the log yet; empty if it has.
 func (r *replicas) notReady() string {
 	if r == nil {

@@ -124,6 +124,35 @@ func TestReplicasRelay(t *testing.T) {
 	wants("HEALTHY")
 }
 
+// TestNewReplicasServeTheLog covers that a replica reads the log before it serves data planes: they get no health that the
+// log has overtaken.
+func TestNewReplicasServeTheLog(t *testing.T) {
+	t.Parallel()
+	address, status := upstream(t)
+	status.Store(http.StatusServiceUnavailable)
+	f := newFleet(t, etcd.Start(t), static("web", address), "r1")
+	f.sites["r1"].ready()
+	f.sites["r1"].checker("c1")
+	f.eventually("web", address, "UNHEALTHY")
+	for range 5 {
+		f.dirs["r2"] = t.TempDir()
+		p := f.start("r2").plane()
+		first := func() (health string) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if groups := p.assignments["web"].GetEndpoints(); len(groups) > 0 {
+				health = groups[0].GetLbEndpoints()[0].GetHealthStatus().String()
+			}
+			return health
+		}
+		f.sites["r2"].eventually("health at the data plane", func() bool { return first() != "" })
+		if got := first(); got != "UNHEALTHY" {
+			t.Errorf("a data plane gets %s at first", got)
+		}
+		f.stop("r2")
+	}
+}
+
 // healthAt returns the health of all endpoints of a cluster at a data plane.
 func healthAt(c *client) string {
 	var all []string
