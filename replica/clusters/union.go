@@ -333,9 +333,9 @@ func (u *Union) Next(known bool) *catalog.Delivery {
 		before := u.current[name]
 		next, renewed, endpoints := u.cluster(name, before, d.Rules)
 		prepared += endpoints
-		switch {
-		case next == before:
-		case next == nil:
+		switch next {
+		case before:
+		case nil:
 			delete(u.current, name)
 			d.Removed = append(d.Removed, name)
 		default:
