@@ -34,7 +34,7 @@ func TestEnvoysGoToAnotherReplica(t *testing.T) {
 			fleet.ClusterFile(fleet.StaticCluster("web", fleet.CheckHTTP, addresses))))
 	}
 	for _, r := range l.replicas {
-		r.grace = "30s" // an Envoy takes a while to connect on a busy machine
+		r.grace, r.probation = "30s", "0s" // an Envoy takes a while to connect on a busy machine; a new leader begins a probation anew
 		r.start()
 	}
 	for i := range 4 {

@@ -34,13 +34,14 @@ type process struct {
 	client           http.Client
 	etcd, ttl        string
 	grace            string // assignment.reconnect_grace
+	probation        string // checkers.probation
 }
 
 // newProcess prepares a replica. It does not run yet.
 func newProcess(t testing.TB, id, etcd, ttl, clusters string) *process {
 	p := &process{
 		t: t, id: id, dir: t.TempDir(), binary: fleet.Plain(t), grpc: envoy.FreeAddress(t), http: envoy.FreeAddress(t), peer: envoy.FreeAddress(t),
-		client: http.Client{Timeout: 5 * time.Second}, etcd: etcd, ttl: ttl, grace: "2s",
+		client: http.Client{Timeout: 5 * time.Second}, etcd: etcd, ttl: ttl, grace: "2s", probation: "30s",
 	}
 	p.hds, p.advertise = p.grpc, p.peer
 	p.write("clusters.yaml", clusters)
@@ -78,7 +79,8 @@ func (p *process) launch() {
 	p.write("hdsd.yaml", fmt.Sprintf("node_id: %s\ngrpc: {address: %q}\nhttp: {address: %q}\ndata_dir: data\n"+
 		"sources: [{name: local, config_source: {path_config_source: {path: clusters.yaml}}}]\n"+
 		"replication: {etcd: {endpoints: [%s]}, peer: {address: %q, advertise: %q}, session_ttl: %s}\n"+
-		"reporting: {interval: 1s}\nassignment: {settle: 0.5s, reconnect_grace: %s}\n", p.id, p.grpc, p.http, p.etcd, p.peer, p.advertise, p.ttl, p.grace))
+		"reporting: {interval: 1s}\nassignment: {settle: 0.5s, reconnect_grace: %s}\ncheckers: {probation: %s}\n",
+		p.id, p.grpc, p.http, p.etcd, p.peer, p.advertise, p.ttl, p.grace, p.probation))
 	var err error
 	if p.Child, err = real.StartChild(exec.Command(p.binary, "serve", "-c", p.file("hdsd.yaml")), func() {}); err != nil {
 		p.t.Fatal(err)
