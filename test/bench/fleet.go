@@ -106,8 +106,14 @@ func (f *life) start() error {
 	return err
 }
 
-// atRest ends with a flip, which a data plane is told of.
+// atRest begins when the first verdicts are on disk, and ends with a flip, which a data plane is told of.
 func (f *life) atRest() error {
+	if err := until("the history to be on disk", 20*time.Millisecond, func() (bool, error) {
+		pending, err := f.h.metric("hdsd_history_pending")
+		return pending == 0, err
+	}); err != nil {
+		return err
+	}
 	before, err := f.h.processor()
 	if err != nil {
 		return err
