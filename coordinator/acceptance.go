@@ -39,11 +39,12 @@ func (a *acceptances) latest(source string) string {
 	return a.revision[source]
 }
 
-// accept lets other replicas have this one accept what a source takes away.
-func (r *replicas) accept(c *control) {
+// serve lets other replicas ask this one about overrides, and have it accept what a source takes away.
+func (r *replicas) serve(c *control) {
 	if r == nil {
 		return
 	}
+	r.union.Preview, r.union.OwnOverrides = c.previewOwn, c.ownOverrides
 	r.union.Accept = func(ctx context.Context, a union.Acceptance) (api.Held, error) {
 		held, _, err := c.acceptOwn(ctx, api.SourceAcceptance{Source: a.Source, Revision: a.Revision, Reason: a.Reason, Author: a.Author},
 			&log.Operator{Identity: a.Identity, Address: a.Address})

@@ -35,7 +35,22 @@ func (c *control) SetOverride(ctx context.Context, asked api.Override) (api.Over
 	if failed(err) {
 		return api.Override{}, nil, err
 	}
-	return *c.core.names.override(&order.Applied), c.core.names.override(order.Replaced), err
+	now := *c.core.names.override(&order.Applied)
+	c.count(ctx, &now)
+	return now, c.core.names.override(order.Replaced), err
+}
+
+// count sets the number of endpoints of an override that replicas have set: this one may lack its clusters.
+func (c *control) count(ctx context.Context, o *api.Override) {
+	if c.replicas == nil {
+		return
+	}
+	all, _ := c.Overrides(ctx) // without it, the number is that of this replica
+	for i := range all {
+		if all[i].Scope == o.Scope && all[i].Version == o.Version {
+			o.Endpoints = all[i].Endpoints
+		}
+	}
 }
 
 // ClearOverrides implements api.Controller.
@@ -53,18 +68,46 @@ func (c *control) ClearOverrides(ctx context.Context, scope health.Endpoint, all
 	return c.core.names.overrides(order.Ended), err
 }
 
-// Overrides implements api.Controller. One of several replicas shows those of the log, also while it leads: what a
-// leader has decided and not committed yet may never be.
+// Overrides implements api.Controller.
 func (c *control) Overrides(ctx context.Context) ([]api.Override, error) {
+	if c.replicas != nil {
+		return c.replicas.union.Overrides(ctx)
+	}
+	return c.ownOverrides(ctx)
+}
+
+// ownOverrides returns the overrides that this replica has. One of several replicas shows those of the log, also while it
+// leads: what a leader has decided and not committed yet may never be. Their endpoints are those that it decides on.
+func (c *control) ownOverrides(ctx context.Context) ([]api.Override, error) {
 	var found []ruling.Override
-	if err := c.core.inspect(ctx, func() { found = c.core.committed().Overrides() }); err != nil {
+	if err := c.core.inspect(ctx, func() {
+		if found = c.core.committed().Overrides(); c.core.replication == nil {
+			return
+		}
+		endpoints := map[health.Endpoint]int{}
+		for _, o := range c.core.Rulings.Overrides() {
+			endpoints[o.Scope] = o.Endpoints
+		}
+		for i := range found {
+			found[i].Endpoints = endpoints[found[i].Scope]
+		}
+	}); err != nil {
 		return nil, err
 	}
 	return c.core.names.overrides(found), nil
 }
 
 // PreviewOverride implements api.Controller.
-func (c *control) PreviewOverride(ctx context.Context, asked api.Override) (p api.Preview, err error) {
+func (c *control) PreviewOverride(ctx context.Context, asked api.Override) (api.Preview, error) {
+	if c.replicas != nil {
+		return c.replicas.union.PreviewOverride(ctx, asked)
+	}
+	return c.previewOwn(ctx, asked)
+}
+
+// previewOwn returns the effect that an override would have, by the clusters of this replica or, while it leads, those of
+// all.
+func (c *control) previewOwn(ctx context.Context, asked api.Override) (p api.Preview, err error) {
 	may := c.Clusters(ctx)
 	if err := c.core.inspect(ctx, func() {
 		would, refused := c.core.Rulings.PreviewOverride(storedOverride(&asked))

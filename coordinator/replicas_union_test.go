@@ -7,6 +7,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
+	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/test/etcd"
 )
 
@@ -162,4 +163,52 @@ func healthAt(c *client) string {
 		}
 	}
 	return strings.Join(all, " ")
+}
+
+// TestOverridesOfOneReplicasClusters covers orders about a cluster that one replica has alone, given to each replica: they
+// take effect there, and each replica says so.
+func TestOverridesOfOneReplicasClusters(t *testing.T) {
+	t.Parallel()
+	common, _ := upstream(t)
+	extra, _ := upstream(t)
+	f := newFleet(t, etcd.Start(t), static("web", common))
+	f.variants = map[string]string{"r3": static("web", common) + static("extra", extra)}
+	ids := []string{"r1", "r2", "r3"}
+	for _, id := range ids {
+		f.dirs[id] = t.TempDir()
+		f.start(id).checker("checker-" + id)
+	}
+	p := f.sites["r3"].plane()
+	told := func(health string) {
+		t.Helper()
+		f.sites["r3"].eventually(health+" at the data plane", func() bool { return strings.HasPrefix(p.told("extra"), health+" ") })
+	}
+	told("HEALTHY")
+	f.eventually("extra", extra, "HEALTHY")
+	for _, id := range ids {
+		control := hdsdv1.NewControlClient(f.sites[id].dial())
+		order := &hdsdv1.SetOverrideRequest{Cluster: "extra", Health: corev3.HealthStatus_DRAINING, Reason: "a test by " + id, Author: "me"}
+		preview, err := control.PreviewOverride(t.Context(), order)
+		if err != nil || preview.GetOverride().GetEndpoints() != 1 {
+			t.Errorf("%s: PreviewOverride: %v, %v", id, preview, err)
+		}
+		answer, err := control.SetOverride(t.Context(), order)
+		if err != nil || answer.GetOverride().GetEndpoints() != 1 || answer.GetOverride().GetReason() != order.GetReason() {
+			t.Errorf("%s: SetOverride: %v, %v", id, answer, err)
+		}
+		told("DRAINING")
+		f.eventually("extra", extra, "DRAINING")
+		for other, s := range f.sites {
+			s.eventually("the override on "+other, func() bool {
+				_, text := s.get("/v1/overrides")
+				return strings.Contains(text, order.GetReason()) && strings.Contains(text, `"endpoints":1`)
+			})
+		}
+		ended, err := control.ClearOverrides(t.Context(), &hdsdv1.ClearOverridesRequest{Cluster: "extra", Author: "me"})
+		if err != nil || len(ended.GetEnded()) != 1 {
+			t.Errorf("%s: ClearOverrides: %v, %v", id, ended, err)
+		}
+		told("HEALTHY")
+	}
+	f.same("/v1/audit")
 }

@@ -175,7 +175,7 @@ func (c *Coordinator) register() error {
 	orders := &control{
 		core: c.core, store: c.store, feed: c.feed, hub: c.hub, replicas: c.replicas, backups: newBackups(c.store, c.core.done, c.registry, c.log),
 	}
-	c.replicas.accept(orders)
+	c.replicas.serve(orders)
 	operators := api.NewControl(orders)
 	operators.Register(decoded)
 	grpc_health_v1.RegisterHealthServer(c.servers.grpc, c.servers.health)

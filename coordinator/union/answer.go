@@ -107,6 +107,10 @@ func (b *Backend) value(ctx context.Context, q *question) ([]byte, error) {
 		return encode(b.Backend.Overview(ctx, q.Limit))
 	case q.Kind == kindAcceptance && q.Acceptance != nil && b.Accept != nil:
 		return encode(b.Accept(ctx, *q.Acceptance))
+	case q.Kind == kindPreview && q.Override != nil && b.Preview != nil:
+		return encode(b.Preview(ctx, *q.Override))
+	case q.Kind == kindOverrides && b.OwnOverrides != nil:
+		return encode(b.OwnOverrides(ctx))
 	case q.Kind == kindReplica:
 		return encode(b.own(ctx))
 	}

@@ -33,6 +33,11 @@ type Backend struct {
 	// Accept accepts what a source takes away, on this replica alone. It is set before the first question.
 	Accept func(context.Context, Acceptance) (api.Held, error)
 
+	// Preview and OwnOverrides answer as PreviewOverride and Overrides of api.Controller, of this replica alone. They are
+	// set before the first question.
+	Preview      func(context.Context, api.Override) (api.Preview, error)
+	OwnOverrides func(context.Context) ([]api.Override, error)
+
 	id     string
 	peers  Peers
 	turns  *limit.Queue // of questions of other replicas

@@ -9,7 +9,8 @@
 // Answer is the other end: it answers the question of another replica from its own Backend alone, so no
 // question goes around.
 //
-// AcceptElsewhere is the only order: it has the other replicas accept what their sources take away.
+// Overrides asks the leader how many endpoints an override has, and PreviewOverride what one would do. AcceptElsewhere is
+// the only order: it has the other replicas accept what their sources take away.
 //
 // # What it guarantees
 //

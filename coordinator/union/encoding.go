@@ -33,6 +33,8 @@ const (
 	kindReplica   = "replica"
 
 	kindAcceptance = "acceptance"
+	kindPreview    = "preview"
+	kindOverrides  = "overrides"
 )
 
 // question is a question to another replica.
@@ -46,7 +48,8 @@ type question struct {
 	Cluster   string             `json:",omitempty"` // of kindClients; empty: all
 	Limit     int                `json:",omitempty"` // of kindOverview
 
-	Acceptance *Acceptance `json:",omitempty"`
+	Acceptance *Acceptance   `json:",omitempty"`
+	Override   *api.Override `json:",omitempty"` // of kindPreview
 }
 
 // visible is a set of clusters.

@@ -24,6 +24,7 @@ var update = flag.Bool("update", false, "write the golden files")
 var messages = map[string]any{
 	"question": question{}, "answer": answer{}, "endpoints": rows[api.EndpointHealth]{}, "clusters": rows[cluster]{}, "checkers": []api.Checker{},
 	"paths": []api.Path{}, "clients": []api.Client{}, "status": api.Status{}, "overview": api.Overview{}, "replica": api.Replica{}, "acceptance": api.Held{},
+	"preview": api.Preview{}, "overrides": []api.Override{},
 }
 
 // fill sets each field below a value to one of its own, or with zero, each pointer to a zero value. It fails for what JSON

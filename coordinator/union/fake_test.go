@@ -23,7 +23,8 @@ type own struct {
 	err         error // of all questions
 	endpoints   int
 	override    *api.Override // of each endpoint
-	limits      []int         // that it was asked for
+	overrides   []api.Override
+	limits      []int // that it was asked for
 	clients     []api.Client
 	status      api.Status
 	clusters    []api.Cluster
@@ -65,6 +66,15 @@ func (o *own) Checkers(ctx context.Context) ([]api.Checker, error) {
 		<-o.busy
 	}
 	return []api.Checker{{Checker: health.Checker{ID: o.id}}}, err
+}
+
+func (o *own) preview(ctx context.Context, asked api.Override) (api.Preview, error) {
+	asked.Author = o.id
+	return api.Preview{Override: asked}, o.ask(ctx, "preview")
+}
+
+func (o *own) ownOverrides(ctx context.Context) ([]api.Override, error) {
+	return slices.Clone(o.overrides), o.ask(ctx, "overrides")
 }
 
 func (o *own) Paths(ctx context.Context) ([]api.Path, error) {
@@ -116,6 +126,7 @@ func newNetwork() *network {
 	for _, id := range []string{"a", "b", "c"} {
 		n.own[id] = &own{id: id, endpoints: 3, clients: []api.Client{{ID: "dp-" + id}}, status: api.Status{Version: id}}
 		n.replicas[id] = New(id, n.own[id], end{n, id})
+		n.replicas[id].Preview, n.replicas[id].OwnOverrides = n.own[id].preview, n.own[id].ownOverrides
 	}
 	return n
 }

@@ -15,6 +15,7 @@ import (
 
 	"hdsd/api"
 	"hdsd/coordinator/attention"
+	"hdsd/health"
 	"hdsd/internal/reason"
 	"hdsd/peer/access"
 )
@@ -26,10 +27,11 @@ func answers(ctx context.Context, b *Backend) (replicas []string, err error) {
 	checkers, err3 := b.Checkers(ctx)
 	paths, err4 := b.Paths(ctx)
 	overview, err5 := b.Overview(ctx, 7)
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+	preview, err6 := b.PreviewOverride(ctx, api.Override{})
+	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
 		return nil, err
 	}
-	return []string{endpoints[0].Endpoint.Cluster, clusters[0].Name, checkers[0].ID, paths[0].From, overview.Clusters[0].Cluster}, nil
+	return []string{endpoints[0].Endpoint.Cluster, clusters[0].Name, checkers[0].ID, paths[0].From, overview.Clusters[0].Cluster, preview.Override.Author}, nil
 }
 
 func withClusters(n *network) {
@@ -45,9 +47,34 @@ func TestTheLeaderAnswersAboutThePresent(t *testing.T) {
 	for _, test := range []struct{ leader, asked, answered string }{{"a", "a", "a"}, {"a", "b", "a"}, {"c", "b", "c"}, {"", "b", "b"}} {
 		n.leader = test.leader
 		replicas, err := answers(t.Context(), n.replicas[test.asked])
-		if err != nil || !slices.Equal(replicas, slices.Repeat([]string{test.answered}, 5)) {
+		if err != nil || !slices.Equal(replicas, slices.Repeat([]string{test.answered}, 6)) {
 			t.Errorf("%+v: answered by %v, %v", test, replicas, err)
 		}
+	}
+}
+
+// TestOverridesCountTheEndpointsOfTheLeader, and are those that the replica has: it may be ahead of the leader, or behind it.
+func TestOverridesCountTheEndpointsOfTheLeader(t *testing.T) {
+	n := newNetwork()
+	of := func(cluster, version string, endpoints int) api.Override {
+		return api.Override{Scope: health.Endpoint{Cluster: cluster}, Version: version, Endpoints: endpoints}
+	}
+	n.own["a"].overrides = []api.Override{of("web", "", 5), of("web", "1", 6), of("later", "", 7)}
+	n.own["b"].overrides = []api.Override{of("web", "", 1), of("web", "1", 0), of("earlier", "", 2)}
+	for leader, want := range map[string][]int{"a": {5, 6, 2}, "": {1, 0, 2}, "b": {1, 0, 2}} {
+		n.leader = leader
+		all, err := n.replicas["b"].Overrides(t.Context())
+		var got []int
+		for i := range all {
+			got = append(got, all[i].Endpoints)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("led by %q: %v, %v", leader, got, err)
+		}
+	}
+	n.leader, n.gone["a"] = "a", true
+	if all, err := n.replicas["b"].Overrides(t.Context()); err != nil || len(all) != 3 || all[0].Endpoints != 1 {
+		t.Errorf("without an answer: %v, %v", all, err)
 	}
 }
 
