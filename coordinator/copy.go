@@ -9,6 +9,7 @@ import (
 	replicav1 "hdsd/gen/hdsd/replica/v1"
 	"hdsd/log"
 	"hdsd/log/etcd"
+	"hdsd/replica/link"
 	"hdsd/store"
 )
 
@@ -66,7 +67,7 @@ func (r *replicas) findSources(ctx context.Context, state *log.State) (fleet str
 // copyFrom replaces the database by a copy of a replica's, and opens it. After an error, the previous one is open,
 // unless the disk fails.
 func (r *replicas) copyFrom(ctx context.Context, from *etcd.Member, fleet string, open func(context.Context) (*store.Store, error)) (*store.Store, error) {
-	conn, err := dialPeer(from.Address, r.credentials)
+	conn, err := link.Dial(from.Address, r.credentials)
 	if err != nil {
 		return nil, err
 	}

@@ -9,10 +9,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
 	replicav1 "hdsd/gen/hdsd/replica/v1"
@@ -58,22 +56,12 @@ func (p *peers) setMembers(addresses map[string]string) {
 		if p.connections[id] != nil || p.closed {
 			continue
 		}
-		conn, err := dialPeer(address, p.credentials)
+		conn, err := link.Dial(address, p.credentials)
 		if err != nil { // an address that gRPC cannot parse: there is no question to it
 			continue
 		}
 		p.connections[id] = &peerConnection{conn, address}
 	}
-}
-
-// dialPeer makes a connection for questions to a replica.
-func dialPeer(address string, c credentials.TransportCredentials) (*grpc.ClientConn, error) {
-	return grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(c), grpc.WithDisableServiceConfig(), grpc.WithNoProxy(),
-		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 2, MaxDelay: time.Second}, MinConnectTimeout: peerPatience,
-		}),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: peerPatience}),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(link.MaxMessage), grpc.MaxCallSendMsgSize(link.MaxMessage)))
 }
 
 // Ask implements union.Peers.

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 
@@ -100,7 +101,7 @@ func (c *caller) fail(err error, failures int) {
 func (c *caller) call(ctx context.Context) (opened bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	conn, err := grpc.NewClient("passthrough:///"+c.address, c.dialOptions()...)
+	conn, err := c.dial()
 	if err != nil {
 		return false, err
 	}
@@ -148,24 +149,32 @@ func (c *caller) greet(ctx context.Context, conn *grpc.ClientConn) (stream, *rep
 	return s, hello, o.checkDialled(hello, c.id, c.address)
 }
 
-func (c *caller) dialOptions() []grpc.DialOption {
+func (c *caller) dial() (*grpc.ClientConn, error) {
 	o := &c.links.options
-	transport := o.Credentials
-	if transport == nil {
-		transport = insecure.NewCredentials()
-	}
 	options := []grpc.DialOption{
-		grpc.WithTransportCredentials(transport),
-		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff: backoff.Config{BaseDelay: minBackoff, Multiplier: 2, MaxDelay: maxBackoff}, MinConnectTimeout: connectPatience,
-		}),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: clientPing, Timeout: pingTimeout}),
 		grpc.WithStaticStreamWindowSize(streamWindow), grpc.WithStaticConnWindowSize(connectionWindow),
-		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(boundedCodec), grpc.MaxCallRecvMsgSize(MaxMessage), grpc.MaxCallSendMsgSize(MaxMessage)),
-		grpc.WithDisableServiceConfig(), grpc.WithNoProxy(),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(boundedCodec)),
 	}
 	if o.Dial != nil {
 		options = append(options, grpc.WithContextDialer(o.Dial))
 	}
-	return options
+	transport := o.Credentials
+	if transport == nil {
+		transport = insecure.NewCredentials()
+	}
+	return Dial(c.address, transport, options...)
+}
+
+// Dial makes a connection to a replica. It connects at the first call.
+func Dial(address string, c credentials.TransportCredentials, more ...grpc.DialOption) (*grpc.ClientConn, error) {
+	options := []grpc.DialOption{
+		grpc.WithTransportCredentials(c),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff: backoff.Config{BaseDelay: minBackoff, Multiplier: 2, MaxDelay: maxBackoff}, MinConnectTimeout: connectPatience,
+		}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: clientPing, Timeout: pingTimeout}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessage), grpc.MaxCallSendMsgSize(MaxMessage)),
+		grpc.WithDisableServiceConfig(), grpc.WithNoProxy(),
+	}
+	return grpc.NewClient("passthrough:///"+address, append(options, more...)...)
 }

@@ -10,14 +10,15 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	configv1 "hdsd/gen/hdsd/config/v1"
 	replicav1 "hdsd/gen/hdsd/replica/v1"
 	"hdsd/log/etcd"
 	"hdsd/peer/certs"
+	"hdsd/replica/link"
 	"hdsd/store"
 )
 
@@ -72,9 +73,9 @@ func (x *examination) servers(ctx context.Context, o *etcd.Options) bool {
 	all, failures := make([]etcd.ServerStatus, len(o.Endpoints)), make([]error, len(o.Endpoints))
 	var running sync.WaitGroup
 	for i, endpoint := range o.Endpoints {
-		one := *o
-		one.Endpoints = []string{endpoint}
-		running.Go(func() { all[i], failures[i] = statusOf(ctx, one) })
+		single := *o
+		single.Endpoints = []string{endpoint}
+		running.Go(func() { all[i], failures[i] = statusOf(ctx, single) })
 	}
 	running.Wait()
 	var answering []string
@@ -213,13 +214,15 @@ func (x *examination) peers(ctx context.Context, members []etcd.Member) {
 
 // greet asks a replica an empty question, which each release answers.
 func greet(ctx context.Context, address string, transport credentials.TransportCredentials) error {
-	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(transport), grpc.WithDisableServiceConfig(), grpc.WithNoProxy())
+	conn, err := link.Dial(address, transport)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	_, err = replicav1.NewPeersClient(conn).Ask(waiting, &replicav1.AskRequest{Question: []byte("{}")})
-	return err
+	if _, err = replicav1.NewPeersClient(conn).Ask(waiting, &replicav1.AskRequest{Question: []byte("{}")}); err != nil {
+		return errors.New(status.Convert(err).Message())
+	}
+	return nil
 }

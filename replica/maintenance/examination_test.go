@@ -94,7 +94,7 @@ func TestExamination(t *testing.T) {
 	must[int64](t)(log.Campaign(t.Context()))
 	wantFindings(t, configOf(t, server, "ours", 7), []string{
 		"replication.session_ttl: ", "replication.etcd.prefix: the prefix belongs to another fleet",
-		"replication.peer: replica r2 at 127.0.0.1:1: rpc error: code = Unavailable",
+		"replication.peer: replica r2 at 127.0.0.1:1: connection error",
 	})
 	kv := pb.NewKVClient(raw(t, server))
 	must[*pb.PutResponse](t)(kv.Put(t.Context(), &pb.PutRequest{Key: []byte("/hdsd/mine"), Value: []byte("x")}))

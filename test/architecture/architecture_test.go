@@ -102,7 +102,7 @@ var mayImport = map[string][]string{
 	"replica":               {"catalog", "envoy/specifier", "health", "log", "log/batch", "machine", "publish", "replica/clusters"},
 	"replica/clusters":      {"catalog", "envoy", "health", "source"},
 	"replica/engine":        {"log/etcd", "replica"},
-	"replica/maintenance":   {"config", "gen/hdsd/config/v1", "gen/hdsd/replica/v1", "log/etcd", "peer/certs", "store"},
+	"replica/maintenance":   {"config", "gen/hdsd/config/v1", "gen/hdsd/replica/v1", "log/etcd", "peer/certs", "replica/link", "store"},
 	"replica/link":          {"envoy/fields", "envoy/specifier", "gen/hdsd/replica/v1", "health", "log", "machine", "replica", "ruling", "envoy/rules", "replica/clusters", "source"},
 	"machine/recording":     {"rollout/canary", "aggregate", "catalog", "fleet", "envoy", "envoy/specifier", "gen/hdsd/config/v1", "health", "log", "internal/redact", "machine", "publish", "source"},
 	"fleet/probation":       {"health"},
