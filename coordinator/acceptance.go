@@ -60,12 +60,12 @@ func (r *replicas) serve(c *control) {
 func (r *replicas) acceptSource(ctx context.Context, c *control, a api.SourceAcceptance, operator *log.Operator) (api.Held, api.Source, error) {
 	held, now, err := c.acceptOwn(ctx, a, operator)
 	revision := held.Revision
-	switch why := reason.Of(err); {
+	switch cause := reason.Of(err); {
 	case !failed(err):
 		r.accepted.note(a.Source, revision)
-	case why == reason.NothingHeld:
+	case cause == reason.NothingHeld:
 		revision = cmp.Or(a.Revision, r.accepted.latest(a.Source))
-	case why == reason.HoldChanged:
+	case cause == reason.HoldChanged:
 		revision = a.Revision
 	}
 	if revision == "" {

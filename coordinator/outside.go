@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hdsd/api"
+	"hdsd/catalog"
 	"hdsd/coordinator/feed"
 	"hdsd/health"
 	"hdsd/machine"
@@ -50,19 +51,18 @@ func (n *outsideNames) titles(own []string) []string {
 func (n *outsideNames) observe(_ time.Time, e machine.Effect) {
 	switch e := e.(type) {
 	case machine.ClustersChanged:
-		for _, name := range e.Removed {
-			n.remove(name)
-		}
-		for _, k := range e.Changed {
-			n.set(k.Source)
-		}
+		n.change(e.Removed, e.Changed)
 	case machine.ClustersApplied: // those of other replicas, too
-		for _, name := range e.Removed {
-			n.remove(name)
-		}
-		for _, k := range e.Changed {
-			n.set(k.Source)
-		}
+		n.change(e.Removed, e.Changed)
+	}
+}
+
+func (n *outsideNames) change(removed []string, changed []*catalog.Cluster) {
+	for _, name := range removed {
+		n.remove(name)
+	}
+	for _, k := range changed {
+		n.set(k.Source)
 	}
 }
 

@@ -88,14 +88,14 @@ func (f *foundingFlags) found(ctx context.Context, command *cobra.Command) (err 
 
 // showFounding shows what a founding begins with.
 func showFounding(out io.Writer, folder, prefix string, f *maintenance.Founding) {
-	of := "of no fleet"
+	place := "of no fleet"
 	if f.Database.Fleet != "" {
-		of = fmt.Sprintf("up to entry %d of fleet %s", f.Database.Sequence, f.Database.Fleet)
+		place = fmt.Sprintf("up to entry %d of fleet %s", f.Database.Sequence, f.Database.Fleet)
 	}
 	if f.Database.Diverged {
-		of += ", and more that the log does not have"
+		place += ", and more that the log does not have"
 	}
-	say(out, "database in %s: history since %s, %s\n", folder, f.Began.UTC().Format(time.RFC3339), of)
+	say(out, "database in %s: history since %s, %s\n", folder, f.Began.UTC().Format(time.RFC3339), place)
 	e := &f.Etcd
 	switch {
 	case e.Fleet == "" && e.Entries == 0:

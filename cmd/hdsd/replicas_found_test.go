@@ -74,8 +74,8 @@ func TestReplicasFound(t *testing.T) {
 	}
 	want := func(status int, text string, flags ...string) {
 		t.Helper()
-		if got, said := found(flags...); got != status || !strings.Contains(said, text) {
-			t.Errorf("%v: exit status %d, want %d and %q:\n%s", flags, got, status, text, said)
+		if got, output := found(flags...); got != status || !strings.Contains(output, text) {
+			t.Errorf("%v: exit status %d, want %d and %q:\n%s", flags, got, status, text, output)
 		}
 	}
 	want(exitFailed, "the database has no history", "--yes")

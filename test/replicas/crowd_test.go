@@ -52,9 +52,9 @@ func (c *crowd) converse(ctx context.Context, id, server string) {
 		return
 	}
 	defer hangUp() //nolint:errcheck // the stream has ended
-	has := false
+	present := false
 	defer func() {
-		if has {
+		if present {
 			c.present.Add(-1)
 		}
 	}()
@@ -71,8 +71,8 @@ func (c *crowd) converse(ctx context.Context, id, server string) {
 		}
 		for _, r := range response.GetResources() {
 			c.check(id, r)
-			if !has {
-				has = true
+			if !present {
+				present = true
 				c.present.Add(1)
 			}
 		}

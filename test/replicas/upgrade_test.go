@@ -42,8 +42,8 @@ func TestUpgrade(t *testing.T) {
 // run runs hdsd to its end.
 func run(t *testing.T, binary string, arguments ...string) {
 	t.Helper()
-	if said, err := exec.Command(binary, arguments...).CombinedOutput(); err != nil {
-		t.Fatalf("hdsd %q: %v: %s", arguments, err, said)
+	if output, err := exec.Command(binary, arguments...).CombinedOutput(); err != nil {
+		t.Fatalf("hdsd %q: %v: %s", arguments, err, output)
 	}
 }
 
