@@ -310,9 +310,9 @@ func (r *Replica) resign(err error) {
 	r.yield(Resign{epoch, err})
 }
 
-// promote begins a term, when this replica has read the log to its end.
+// promote begins a term, when this replica has read the log to its end, and knows which others there are.
 func (r *Replica) promote(now time.Time) {
-	if r.won == nil || r.term != nil || r.fault != nil || !r.own.Delivered() || !r.begun || !r.committer.idle() || r.position+1 < r.committer.next {
+	if r.won == nil || r.term != nil || r.fault != nil || r.view.since.IsZero() || !r.own.Delivered() || !r.begun || !r.committer.idle() || r.position+1 < r.committer.next {
 		return
 	}
 	r.round++
@@ -396,6 +396,7 @@ const memberPatience = 5 * time.Second
 func (r *Replica) hear(now time.Time, from string, m *Report) {
 	t := r.term
 	if m.Clusters != nil {
+		delete(t.untold, from)
 		t.union.Apply(now, from, m.Clusters)
 	} else if m.Full {
 		t.untold[from] = true

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"hdsd/catalog"
+	"hdsd/log"
+	"hdsd/machine"
 	"hdsd/source"
 	"hdsd/source/sample"
 )
@@ -139,4 +141,27 @@ func web(name, path string, first, count int) *source.Cluster {
 		addresses = append(addresses, fmt.Sprintf("10.0.0.%d:80", first+i))
 	}
 	return sample.WithPath(name, path, addresses...)
+}
+
+// TestALeaderKnowsTheReplicas covers that a leader hears from etcd which replicas there are before it leads: it would
+// not wait for their clusters, and give up endpoints that they have.
+func TestALeaderKnowsTheReplicas(t *testing.T) {
+	r := New(Options{ID: "r1", Timing: machine.Timing{Report: reportInterval, Grace: grace, Settle: settle}, MaxPayload: 1 << 20}, log.State{TakenOver: map[string]bool{}}, 0)
+	leads := false
+	take := func(e Effect) {
+		if _, ok := e.(Promoted); ok {
+			leads = true
+		}
+	}
+	r.Step(start, Local{machine.Delivered{Delivery: catalog.Delivery{Rules: rules, Complete: true}}}, take)
+	r.Step(start, Begun{}, take)
+	r.Step(start, Won{Epoch: 7}, take)
+	r.Step(start.Add(time.Millisecond), Tick{}, take)
+	if leads {
+		t.Error("it leads, and does not know whom")
+	}
+	r.Step(start.Add(2*time.Millisecond), Members{Replicas: []string{"r1"}, Leader: "r1", Epoch: 7}, take)
+	if !leads {
+		t.Error("it does not lead")
+	}
 }

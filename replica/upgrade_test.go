@@ -81,6 +81,28 @@ func TestClustersOfAReplicaThatIsOfAnOlderReleaseNow(t *testing.T) {
 	}
 }
 
+// TestAReplicaThatIsOfANewerReleaseNow covers that the leader waits for the clusters of a replica as soon as that tells
+// some, although it told none before.
+func TestAReplicaThatIsOfANewerReleaseNow(t *testing.T) {
+	l := newFleet(t, 2)
+	leader := l.leading()
+	other := l.running()[0]
+	if other == leader {
+		other = l.running()[1]
+	}
+	id, link := leader.replica.term.id, leader.replica.links[other.id].number
+	leader.step(Received{other.id, link, Report{Term: id, Full: true}})
+	if !leader.replica.term.knows(other.id) {
+		t.Error("the leader waits for clusters that nobody tells")
+	}
+	leader.step(Received{other.id, link, Report{Term: id, Full: true, Clusters: &clusters.Update{
+		Begin: true, Changed: []clusters.Listing{{Name: "of-the-newer", Digest: 1}},
+	}}})
+	if leader.replica.term.knows(other.id) {
+		t.Error("the leader does not wait for the rest of the list")
+	}
+}
+
 // checkedBy returns the addresses that checkers check.
 func (l *lab) checkedBy() (addresses []string) {
 	for _, k := range l.checkers {
