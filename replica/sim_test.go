@@ -137,12 +137,8 @@ func TestFleetsSurviveFaults(t *testing.T) {
 				l.fault()
 				l.pass(l.between(50*time.Millisecond, 4*time.Second))
 			}
-			l.log.away = false
 			l.setCluster(prepare(web("web", "/", 12, 4))[0])
-			for _, p := range l.running() {
-				p.fetch()
-			}
-			l.schedule(0, l.log.elect)
+			l.repair()
 			l.pass(90 * reportInterval)
 			l.settled("at the end")
 			l.explained()
@@ -161,6 +157,15 @@ func TestFleetsSurviveFaults(t *testing.T) {
 	if promoted < 300 || carriedOut < 300 || refused < 20 {
 		t.Errorf("%d terms; %d orders carried out, %d refused by a change of leader", promoted, carriedOut, refused)
 	}
+}
+
+// repair brings the log back.
+func (l *lab) repair() {
+	l.log.away = false
+	for _, p := range l.running() {
+		p.fetch()
+	}
+	l.schedule(0, l.log.elect)
 }
 
 // fault lets something fail, or an operator give an order.
@@ -189,11 +194,7 @@ func (l *lab) fault() {
 	case 5:
 		l.log.away = true
 		l.schedule(l.between(time.Second, 5*time.Second), func() {
-			l.log.away = false
-			for _, p := range l.running() {
-				p.fetch()
-			}
-			l.log.elect()
+			l.repair()
 		})
 	case 6:
 		l.checkers[checkers[l.IntN(len(checkers))]].lose()

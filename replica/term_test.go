@@ -278,10 +278,7 @@ func TestStuckCommitsBeginANewTerm(t *testing.T) {
 		}
 		l.turn("10.0.0.3:80") // back
 		l.pass(l.between(0, 20*reportInterval))
-		l.log.away = false
-		for _, p := range l.running() {
-			p.fetch()
-		}
+		l.repair()
 		l.pass(20 * reportInterval)
 		l.settled("at the end")
 		l.explained()

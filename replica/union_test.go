@@ -87,11 +87,7 @@ func TestDifferentReplicasSurviveFaults(t *testing.T) {
 				l.fault()
 				l.pass(l.between(50*time.Millisecond, 4*time.Second))
 			}
-			l.log.away = false
-			for _, p := range l.running() {
-				p.fetch()
-			}
-			l.schedule(0, l.log.elect)
+			l.repair()
 			l.pass(90 * reportInterval)
 			l.settledOwn("at the end")
 			l.explained()

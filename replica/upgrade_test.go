@@ -129,12 +129,8 @@ func TestUpgradesSurviveFaults(t *testing.T) {
 				}
 				l.pass(l.between(50*time.Millisecond, 4*time.Second))
 			}
-			l.log.away = false
 			l.setCluster(prepare(web("web", "/", 12, 4))[0])
-			for _, p := range l.running() {
-				p.fetch()
-			}
-			l.schedule(0, l.log.elect)
+			l.repair()
 			l.pass(90 * reportInterval)
 			l.settled("at the end")
 			l.explained()
