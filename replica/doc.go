@@ -44,7 +44,8 @@
 // # Bounds
 //
 // A link carries one message at a time. What changes meanwhile is merged: the latest vote on an endpoint,
-// the latest specifier of a checker. A replica has 1,024 orders that have not ended. If commits are stuck and a million
+// the latest specifier of a checker. A replica has 1,024 orders that have not ended. While a
+// leader gathers the clusters, 16 million sessions and votes of reports wait. If commits are stuck and a million
 // records wait, the leader discards them with its Machine, and begins a new term of its epoch when the batch in
 // progress is in the log.
 //

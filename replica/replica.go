@@ -342,7 +342,7 @@ func (r *Replica) openTerm(now time.Time) {
 	r.roster.markAll()
 	r.term.receive(now, r.options.ID, &Report{Term: r.term.id, Full: true, Sessions: r.roster.take(r.term.id)})
 	early := r.term.early
-	r.term.early = nil
+	r.term.early, r.term.parts = nil, 0
 	for _, m := range early {
 		r.receive(now, m.replica, m.report)
 	}
@@ -403,7 +403,9 @@ func (r *Replica) hear(now time.Time, from string, m *Report) {
 		t.union.Lose(now, from) // what it told when it ran another release
 	}
 	if !t.opened {
-		t.early = append(t.early, earlyReport{from, &Report{Term: m.Term, Full: m.Full, Sessions: m.Sessions, Orders: m.Orders}})
+		if l := r.links[from]; !t.keepEarly(from, m) && l != nil {
+			l.welcomed = Term{} // it tells everything again
+		}
 		r.openTerm(now)
 		return
 	}

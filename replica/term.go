@@ -25,6 +25,7 @@ type term struct {
 	machine *machine.Machine
 	union   *clusters.Union // the clusters of all replicas
 	early   []earlyReport   // reports before the Machine has begun
+	parts   int             // of early: sessions, votes and orders
 	untold  map[string]bool // replicas of a release that tells no clusters
 
 	peers     map[string]*peer    // replicas with a full report, this one too
@@ -51,6 +52,39 @@ type peer struct {
 type earlyReport struct {
 	replica string
 	report  *Report
+}
+
+// maxEarly bounds the parts of early reports: those of a million endpoints with three checkers each, several times.
+const maxEarly = 1 << 24
+
+// keepEarly keeps a report for the Machine. It returns false if there are too many: those of the replica are forgotten.
+func (t *term) keepEarly(from string, m *Report) bool {
+	parts := partsOf(m)
+	if t.parts+parts > maxEarly {
+		t.forgetEarly(from)
+		return false
+	}
+	t.early, t.parts = append(t.early, earlyReport{from, &Report{Term: m.Term, Full: m.Full, Sessions: m.Sessions, Orders: m.Orders}}), t.parts+parts
+	return true
+}
+
+// forgetEarly forgets the early reports of a replica.
+func (t *term) forgetEarly(replica string) {
+	t.early = slices.DeleteFunc(t.early, func(m earlyReport) bool {
+		if m.replica == replica {
+			t.parts -= partsOf(m.report)
+		}
+		return m.replica == replica
+	})
+}
+
+// partsOf counts the parts of a report, and the report.
+func partsOf(m *Report) int {
+	parts := 1 + len(m.Sessions) + len(m.Orders)
+	for i := range m.Sessions {
+		parts += len(m.Sessions[i].Votes)
+	}
+	return parts
 }
 
 // taken tells the orders of a process that the leader has had.
@@ -243,7 +277,7 @@ func (t *term) silence() time.Duration { return max(silentReports*t.report, minS
 func (t *term) closeLink(now time.Time, replica string) {
 	if !t.opened {
 		t.union.Lose(now, replica)
-		t.early = slices.DeleteFunc(t.early, func(m earlyReport) bool { return m.replica == replica })
+		t.forgetEarly(replica)
 	}
 	if p := t.peers[replica]; p != nil && p.closed.IsZero() {
 		p.closed = now

@@ -10,6 +10,7 @@ import (
 	"hdsd/catalog"
 	"hdsd/log"
 	"hdsd/machine"
+	"hdsd/replica/clusters"
 	"hdsd/source"
 	"hdsd/source/sample"
 )
@@ -159,5 +160,42 @@ func TestALeaderKnowsTheReplicas(t *testing.T) {
 	r.Step(start.Add(2*time.Millisecond), Members{Replicas: []string{"r1"}, Leader: "r1", Epoch: 7}, take)
 	if !leads {
 		t.Error("it does not lead")
+	}
+}
+
+// TestEarlyReportsAreBounded covers a replica that reports without end while a leader gathers clusters: the leader forgets
+// its reports, and asks for all again.
+func TestEarlyReportsAreBounded(t *testing.T) {
+	r := New(Options{ID: "r1", Timing: machine.Timing{Report: reportInterval, Grace: grace, Settle: settle}, MaxPayload: 1 << 20}, log.State{TakenOver: map[string]bool{}}, 0)
+	welcomes := 0
+	take := func(e Effect) {
+		if s, ok := e.(Send); ok {
+			if _, ok := s.Message.(Welcome); ok {
+				welcomes++
+			}
+		}
+	}
+	step := func(e Event) { r.Step(start, e, take) }
+	step(Local{machine.Delivered{Delivery: catalog.Delivery{Rules: rules, Complete: true}}})
+	step(Begun{})
+	step(Members{Replicas: []string{"r1", "r2", "r3"}, Leader: "r1", Epoch: 7})
+	step(LinkOpened{"r2", 1})
+	step(LinkOpened{"r3", 2})
+	step(Won{Epoch: 7})
+	report := Report{Term: r.term.id, Full: true, Sessions: []Session{{Checker: "c", Votes: make([]Vote, maxVotes)}}, Clusters: &clusters.Update{Begin: true}}
+	step(Received{"r3", 2, report})
+	for range 2*maxEarly/maxVotes + 2 {
+		step(Sent{"r2", 1})
+		step(Received{"r2", 1, report})
+		if r.term.parts > maxEarly {
+			t.Fatalf("%d parts wait", r.term.parts)
+		}
+	}
+	if r.term.opened || welcomes != 4 {
+		t.Errorf("%d welcomes", welcomes)
+	}
+	step(LinkClosed{"r2", 1})
+	if len(r.term.early) != 1 || r.term.parts != partsOf(&report) {
+		t.Errorf("%d reports with %d parts remain of another replica", len(r.term.early), r.term.parts)
 	}
 }
