@@ -99,9 +99,12 @@ func TestWorstFirst(t *testing.T) {
 func TestTroublesOfReplicas(t *testing.T) {
 	f := attention.Facts{Replication: attention.Replication{
 		NoLeader: attention.Named{Reason: "most of etcd is away"}, EngineLost: attention.Named{Reason: "connection refused"},
-		Lost: []attention.Named{{Name: "hdsd-3", Reason: "its session in etcd has ended"}},
+		Lost: []attention.Named{{Name: "hdsd-3", Reason: "its session in etcd has ended"}}, Differ: []attention.Named{{Name: "hdsd-2", Reason: "pay, web"}},
 	}}
 	items := attention.Of(&f)
+	if last := items[len(items)-1]; last.Kind.OfReplica() || !strings.Contains(last.Text, "replica hdsd-2 and the leader have different clusters (pay, web): ") {
+		t.Errorf("%+v", last)
+	}
 	for i, want := range [][]string{{"most of etcd is away", "last health stays and checks go on"}, {"connection refused", "keep the last health"}, {"hdsd-3 is gone: its session", "traffic is not affected"}} {
 		for _, part := range want {
 			if !strings.Contains(items[i].Text, part) {

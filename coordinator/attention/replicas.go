@@ -42,7 +42,7 @@ func ReplicaLostText(replica, reason string) string {
 
 // ReplicasDifferText is the text of ReplicasDiffer.
 func ReplicasDifferText(replica, clusters string) string {
-	return "the sources of replica " + replica + " and of the leader differ in " + clusters + ": each replica publishes what its own sources have, and all endpoints are checked; " +
+	return "replica " + replica + " and the leader have different clusters (" + clusters + "): each replica publishes what its own sources have, and all are checked; " +
 		"see whether the same files, and the same management servers, reach all replicas"
 }
 
