@@ -17,9 +17,6 @@ import (
 	"hdsd/replica/link"
 )
 
-// peerPatience is the longest time for which a replica waits for another one to connect or to answer.
-const peerPatience = 2 * time.Second
-
 // copyPart is the size of the parts of a copy of the database, in bytes.
 const copyPart = 1 << 20
 
